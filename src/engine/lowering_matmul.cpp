@@ -273,22 +273,27 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, MBucket rows,
     finishTile(p, epilogue.headColumns == 0, options_.profile);
   llvm::append_range(slots, epilogue.slots);
   const int64_t multiple = epilogue.headColumns ? 1 : epilogue.columns;
-  auto launched = [&]() -> Result<Steps> {
+  auto launched = [&](const kernels::Gemm &tile) -> Result<Steps> {
     SINTER_ASSIGN(KernelId kernel,
-                  kernels_.add("gemm", p, kernels::gemm, slots,
+                  kernels_.add("gemm", tile, kernels::gemm, slots,
                                {freedom().blocks, epilogue.headColumns == 0, multiple}));
     Steps steps;
     addLaunch(steps, kernel, arguments, launch);
     return steps;
   };
-  SINTER_ASSIGN(Steps steps, launched());
+  SINTER_ASSIGN(Steps steps, launched(p));
   if (!shares || p.blockM != kFewTokens)
     return steps;
-  p.blockM = kManyTokens;
-  SINTER_ASSIGN(Steps many, launched());
   const Expr tokens = extentOf(op.getA().getType(), 0);
-  const Expr more = plan::maxOf(plan::add(tokens, Expr(-kFewTokens)), Expr(0));
-  return Steps{plan::Step{plan::If{more, std::move(many), std::move(steps)}}};
+  std::vector<TokenGemm> tiles = tilesOfTokens(p, epilogue.headColumns, multiple);
+  p.blockM = kManyTokens;
+  tiles.insert(tiles.begin(), {kFewTokens + 1, p});
+  for (const TokenGemm &tile : tiles) {
+    SINTER_ASSIGN(Steps larger, launched(tile.gemm));
+    const Expr more = plan::maxOf(plan::add(tokens, Expr(1 - tile.leastTokens)), Expr(0));
+    steps = Steps{plan::Step{plan::If{more, std::move(larger), std::move(steps)}}};
+  }
+  return steps;
 }
 
 // Those of the steps that are for so many rows.

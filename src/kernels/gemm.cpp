@@ -70,10 +70,17 @@ static Tile multiply(KernelBuilder &k, const Gemm &p, const View &a, const View 
   const int matrix = p.batched ? 1 : 0; // the axis of its rows
   Tile zero = k.zeros(F32, {p.blockM, p.blockN});
   Scalar depth = a.dim(matrix + (p.transposeA ? 0 : 1));
-  return k.forLoop(0, depth, p.blockK, zero, [&](Scalar step, Tile acc) {
-    Tile left = loadA(k, p, a, batch, {place.row, step, p.blockM, p.blockK});
-    return dot(left, loadB(k, p, b, batch, {step, column, p.blockK, p.blockN}), acc, p.transposeB);
-  });
+  auto share = [&](const Operand &first) {
+    return k.forLoop(first, depth, p.shares * p.blockK, zero, [&](Scalar step, Tile acc) {
+      Tile left = loadA(k, p, a, batch, {place.row, step, p.blockM, p.blockK});
+      return dot(left, loadB(k, p, b, batch, {step, column, p.blockK, p.blockN}), acc,
+                 p.transposeB);
+    });
+  };
+  if (p.shares == 1)
+    return share(0);
+  return k.forLoop(0, p.shares * p.blockK, p.blockK, zero,
+                   [&](Scalar first, Tile total) { return total + share(first); });
 }
 
 Tile gemmTile(KernelBuilder &k, const Gemm &p, const View &a, const View &b, const TilePlace &place,
@@ -133,6 +140,7 @@ void visitMatmul(Gemm &p, FieldVisitor &visitor) {
   visitor.integer("block_k", p.blockK, 1, kMaxBlock, "contracted extent of one step");
   visitor.integer("interleave", p.interleave, 0, 64,
                   "rows of b in a row-interleaved group; 0: not packed");
+  visitor.integer("shares", p.shares, 1, 16, "shares of the steps along K, added up one by one");
   visitor.integer("parts", p.parts, 1, 16, "parts of b's rows of which a program has some each");
   visitor.integer("part_rows", p.partRows, 1, kMaxBlock, "rows of a part before the next one's");
 }

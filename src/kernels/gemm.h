@@ -24,6 +24,9 @@ struct Gemm {
   int64_t n = kernel::dyn, k = kernel::dyn; // where they are static
   int64_t blockM = 240, blockN = 512, blockK = 128;
   int64_t interleave = 0; // rows of b in a row-interleaved group; 0: b is not packed
+  // Sums are added up share by share: of so many, share i has each `shares`-th step along K from
+  // step i on. K is whole multiples of all shares' steps.
+  int64_t shares = 1;
   // Rows of b that a program multiplies: one run, or one of each of several parts of which b has
   // `partRows` rows in turn (transposeB, not batched).
   int64_t parts = 1, partRows = 1;

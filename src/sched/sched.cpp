@@ -220,7 +220,8 @@ LogicalResult GroupDotOp::verify() {
   bool fits = a.size() == 2 && b.size() == 2 && scale.size() == 2 && accumulators.size() == 3 &&
               a[1] == 2 * b[1] && scale[0] == b[0] && a[1] % scale[1] == 0 &&
               (!getMin() || shape(getMin()) == scale) && accumulators[1] == a[0] &&
-              accumulators[2] == b[0];
+              accumulators[2] == b[0] && llvm::isPowerOf2_64(getBeside()) &&
+              (getBeside() == 1 || accumulators[0] == 1);
   if (!fits)
     return emitOpError() << "multiplies " << getA().getType() << " by pairs " << getB().getType()
                          << " with scales " << getScale().getType() << " into "

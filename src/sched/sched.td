@@ -331,9 +331,11 @@ def Sched_GroupDotOp : Sched_Op<"group_dot", [AllTypesMatch<["acc", "result"]>]>
   let description = [{
     a is [M, K] of bf16, b [N, K / 2] of pairs of bf16, scale and min [N, groups] of f32, acc [subgroups, M, N]. b is the
     instruction's left operand, so that a thread has scales of the rows whose accumulators it has. Products and sums of a group
-    are exact to f32; each is scaled and added to the accumulators in ascending order.
+    are exact to f32; each is scaled and added to the accumulators in ascending order. Where `beside` is more than 1, so many
+    subgroups share b's rows instead of K, and all of them multiply all of a; acc is [1, M, N] then.
   }];
-  let arguments = (ins StrAttr:$instruction, DenseI64ArrayAttr:$depth, Tile_Tile:$a, Tile_Tile:$b, Tile_Tile:$scale, Optional<Tile_Tile>:$min, Tile_Tile:$acc);
+  let arguments = (ins StrAttr:$instruction, DenseI64ArrayAttr:$depth, Tile_Tile:$a, Tile_Tile:$b, Tile_Tile:$scale, Optional<Tile_Tile>:$min, Tile_Tile:$acc,
+                       DefaultValuedAttr<I64Attr, "1">:$beside);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$instruction `depth` $depth $a `,` $b `scale` $scale (`min` $min^)? `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($scale) (`,` type($min)^)? `,` type($acc)";
   let hasVerifier = 1;
@@ -357,8 +359,8 @@ def Sched_Pipeline : TypeDef<Sched_Dialect, "Pipeline", []> {
 }
 
 def Sched_MakePipelineOp : Sched_Op<"make_pipeline", []> {
-  let summary = "an empty pipeline; `swizzled` as matrix instructions read it that take operands from shared memory";
-  let arguments = (ins UnitAttr:$swizzled);
+  let summary = "an empty pipeline; `swizzled` as matrix instructions read it that take operands from shared memory, else with `gap` bytes between rows";
+  let arguments = (ins UnitAttr:$swizzled, DefaultValuedAttr<I64Attr, "16">:$gap);
   let results = (outs Sched_Pipeline:$result);
   let assemblyFormat = "(`swizzled` $swizzled^)? attr-dict `:` type($result)";
 }

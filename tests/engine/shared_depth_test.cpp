@@ -8,6 +8,7 @@
 #include "graph/fuse/launch.h"
 #include "tile/mlir_pch.h"
 
+#include <array>
 #include <gmock/gmock.h>
 
 namespace sinter::engine {
@@ -70,6 +71,38 @@ TEST(SharedDepth, ReadsWordsOfMatricesThatManyProgramsRead) {
   EXPECT_EQ(interleave("iq2_xxs", 1024, kSharing), 0) << "codes of several elements";
   EXPECT_EQ(interleave("q4_0", 1024, {TargetKind::Simt}), 16);
   EXPECT_EQ(interleave("q4_k", 1024, {TargetKind::Simt}), 0);
+}
+
+// (tokens from which on, tile) of such weights.
+std::vector<std::array<int64_t, 3>> tilesOf(const char *format, int64_t n, int64_t k,
+                                            int64_t columns = 0, int64_t multiple = 1) {
+  std::vector<std::array<int64_t, 3>> tiles;
+  for (const TokenGemm &tile :
+       tilesOfTokens(shared(kernel::block(format), n, k, columns), columns, multiple))
+    tiles.push_back({tile.leastTokens, tile.gemm.blockM, tile.gemm.blockN});
+  return tiles;
+}
+
+TEST(SharedDepth, GivesManyTokensTilesOfTheirOwnWhereProgramsAreEnough) {
+  using Tile = std::array<int64_t, 3>;
+  EXPECT_THAT(tilesOf("q4_k", 28672, 4096), ElementsAre(Tile{17, 32, 128}, Tile{33, 64, 64}));
+  EXPECT_THAT(tilesOf("q4_k", 28672, 4096, 0, 64),
+              ElementsAre(Tile{17, 32, 128}, Tile{33, 64, 64}));
+  EXPECT_THAT(tilesOf("q8_0", 6144, 4096), ElementsAre(Tile{33, 32, 64}));
+  EXPECT_THAT(tilesOf("q8_0", 4096, 14336), ElementsAre()) << "too few programs";
+  EXPECT_THAT(tilesOf("q4_k", 28672, 256), ElementsAre()) << "one share alone";
+  EXPECT_THAT(tilesOf("q4_k", 28672, 4096, 0, 48), ElementsAre()) << "columns fit no tile";
+}
+
+TEST(SharedDepth, KeepsSharesOfKInTilesOfManyTokens) {
+  for (const char *format : {"q8_0", "q4_0", "q4_k", "q6_k", "mxfp4", "nvfp4"})
+    for (int64_t k : {2048, 3072, 4096, 5120, 14336}) {
+      const kernels::Gemm p = shared(kernel::block(format), 32768, k);
+      for (const TokenGemm &tile : tilesOfTokens(p, 0, 1)) {
+        EXPECT_EQ(p.blockK % (tile.gemm.shares * tile.gemm.blockK), 0) << format << " " << k;
+        EXPECT_EQ(k % (tile.gemm.shares * tile.gemm.blockK), 0) << format << " " << k;
+      }
+    }
 }
 
 // ---- by launches ----

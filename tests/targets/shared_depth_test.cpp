@@ -5,6 +5,7 @@
 #include "numeric/formats/word_packing.h"
 #include "sched/simt/layout.h"
 #include "sched/simt/schedule.h"
+#include "sched/simt/split_dots.h"
 #include "targets/conformance_cases.h"
 
 #include <gmock/gmock.h>
@@ -57,8 +58,10 @@ KernelCase referenceCase(const std::string &weights, KernelCase c) {
 }
 
 struct Scheduled {
-  explicit Scheduled(const KernelCase &c) : source(buildCase(c)) {
-    auto made = sched::scheduleSimt(source.module(), sharingFacts());
+  explicit Scheduled(const KernelCase &c, bool asyncCopies = false) : source(buildCase(c)) {
+    sched::SimtFacts facts = sharingFacts();
+    facts.asyncCopies = asyncCopies;
+    auto made = sched::scheduleSimt(source.module(), facts);
     EXPECT_TRUE(made) << made.error().toString();
     if (made)
       lanes = std::move(*made);
@@ -122,6 +125,34 @@ TEST_P(SharedDepth, GivesARowTheSameBitsBesideAnyOthers) {
     LaunchArguments fewer = arguments;
     argumentNamed(fewer, "a").shape[0] = argumentNamed(fewer, "out").shape[0] = rows;
     EXPECT_EQ(firstRows(s.run(fewer), rows, kColumns), firstRows(all, rows, kColumns)) << rows;
+  }
+}
+
+// The same shares of K, which subgroups have side by side or a thread block for more tokens in
+// turn.
+TEST_P(SharedDepth, AddsTheSameSharesInTurn) {
+  if (!wordsOf(GetParam()))
+    GTEST_SKIP() << "blocks in words alone have such tiles";
+  if (GetParam() != "q4_k_words" && GetParam() != "q8_0_words" && !testsInFull())
+    GTEST_SKIP() << "the others go the same way";
+  constexpr int64_t kStep = 512, kColumns = 40;
+  KernelCase c = sharedCase(GetParam(), 16, kStep), turns = c;
+  Scheduled s(c);
+  const BlockFormat *format =
+      findBlockFormat(GetParam().substr(0, GetParam().find(kInWords.str())));
+  const int64_t unit = sched::unitOfGroups(*format, kStep);
+  turns.settings["block_k"] = std::to_string(unit);
+  turns.settings["shares"] = std::to_string(std::min<int64_t>(8, kStep / unit));
+  turns.settings["block_m"] = turns.settings["block_n"] = "32";
+  turns.settings["k"] = c.settings["k"] = std::to_string(3 * kStep);
+  Random random(11);
+  auto arguments =
+      makeArguments(s.plain(), c.views, {{"M", 35}, {"N", kColumns}, {"K", 3 * kStep}}, 0, random);
+  const std::vector<uint8_t> all = s.run(arguments);
+  for (bool asyncCopies : {false, true}) {
+    Scheduled inTurn(turns, asyncCopies);
+    EXPECT_EQ(inTurn.count<sched::CopyAsyncOp>() > 0, asyncCopies);
+    EXPECT_EQ(inTurn.run(arguments), all) << asyncCopies;
   }
 }
 

@@ -61,6 +61,49 @@ bool readsWords(const kernels::Gemm &p) {
   return p.b.isBlock() && p.interleave == kWordRows;
 }
 
+// A tile of many tokens, and from how many on. Programs must be enough for two subgroups on each of
+// a multiprocessor's schedulers (on an H200, us in tiles of 16 tokens and in these; 28672 x 4096
+// with 32 tokens: Q4_K 107 and 69, Q8_0 100 and 58; with 64: 213 and 123, 202 and 87; 6144 x 4096
+// with 64: 47 and 34, 47 and 30; 4096 x 14336 with 64, which are too few: 95 and 125, 132 and 111).
+struct TokenTile {
+  int64_t leastTokens, rows, columns;
+};
+static constexpr TokenTile kTokenTiles[] = {{17, 32, 128}, {33, 32, 64}, {33, 64, 64}};
+static constexpr int64_t kEnoughPrograms = 192;
+
+static int64_t programCount(const TokenTile &tile, int64_t n) {
+  return llvm::divideCeil(n, tile.columns) * llvm::divideCeil(tile.leastTokens, tile.rows);
+}
+
+std::vector<TokenGemm> tilesOfTokens(const kernels::Gemm &p, int64_t columns, int64_t multiple) {
+  constexpr int64_t kMostShares = 8;
+  const BlockFormat *format = readsWords(p) ? blockFormatOf(p.b) : nullptr;
+  if (!format)
+    return {};
+  kernels::Gemm gemm = p;
+  gemm.parts = gemm.partRows = 1;
+  gemm.blockK = sched::unitOfGroups(*format, p.blockK);
+  gemm.shares = std::min(kMostShares,
+                         static_cast<int64_t>(llvm::bit_floor<uint64_t>(p.blockK / gemm.blockK)));
+  const int64_t whole = gemm.shares * gemm.blockK;
+  if (gemm.shares == 1 || p.k % whole != 0 || p.blockK % whole != 0)
+    return {};
+  std::vector<TokenGemm> tiles;
+  for (TokenTile tile : kTokenTiles) {
+    if (columns)
+      tile.columns = columns;
+    if (tile.columns % std::max<int64_t>(1, multiple) != 0 || tile.columns % kRows != 0 ||
+        programCount(tile, p.n) < kEnoughPrograms)
+      continue;
+    gemm.blockM = tile.rows;
+    gemm.blockN = tile.columns;
+    if (!tiles.empty() && tiles.back().leastTokens == tile.leastTokens)
+      tiles.pop_back();
+    tiles.push_back({tile.leastTokens, gemm});
+  }
+  return tiles;
+}
+
 bool shareDepth(kernels::Gemm &p, kernel::Element a, int64_t columns, int64_t parts,
                 const MatmulPrecision &rules) {
   constexpr int64_t kManyColumns = 16 * 1024;
@@ -81,7 +124,7 @@ bool shareDepth(kernels::Gemm &p, kernel::Element a, int64_t columns, int64_t pa
   p.blockM = words ? kFewTokens : kRows;
   p.blockN = width;
   const BlockFormat *format = blocks ? blockFormatOf(p.b) : nullptr;
-  const int64_t unit = words ? sched::unitOfGroups(*format) : sched::unitAlongK(format);
+  const int64_t unit = words ? sched::leastUnitOfGroups(*format) : sched::unitAlongK(format);
   p.blockK =
       stepOfShares(p.k, mostOfStep(width, words, unit), unit, format ? format->blockLength : 1);
   p.parts = parts;

@@ -6,6 +6,8 @@
 #include "graph/graph.h"
 #include "kernels/gemm.h"
 
+#include <vector>
+
 namespace sinter::engine {
 
 // Tokens of a program that dequantizes its weights from words, where there are few and else: it has
@@ -21,5 +23,14 @@ bool shareDepth(kernels::Gemm &p, kernel::Element a, int64_t columns, int64_t pa
 // matmul then reads its rows quantized.
 bool shareDepth(kernels::Gemm &p, graph::LaunchOp launch, const MatmulPrecision &rules);
 bool sharesDepth(graph::LaunchOp launch, const MatmulPrecision &rules);
+struct TokenGemm {
+  int64_t leastTokens;
+  kernels::Gemm gemm;
+};
+// Tiles of more tokens than kManyTokens for such a matmul from words, by ascending numbers of them:
+// a program dequantizes weights once for all of its tokens, and its subgroups share columns instead
+// of K. A token's bits are those of `p`. `columns` as above; else whole multiples of `multiple`.
+// None where programs are few, or shares of K do not come out even.
+std::vector<TokenGemm> tilesOfTokens(const kernels::Gemm &p, int64_t columns, int64_t multiple);
 
 } // namespace sinter::engine

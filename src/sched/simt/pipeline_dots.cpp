@@ -75,14 +75,8 @@ tile::LoadOp loadOfMatrix(Value tile) {
 // memory, at a place that the step alone decides.
 tile::LoadOp fetchable(scf::ForOp loop, Value tile) {
   tile::LoadOp load = loadOfMatrix(tile);
-  if (!load || load->getBlock() != loop.getBody() || !load->hasOneUse() || load.getPadAttr())
-    return {};
-  tile::ViewType view = load.getView().getType();
-  bool plain = !view.isWritable() && !view.getInterleave() && !view.getStrided() &&
-               !load.getView().getDefiningOp<tile::GatherOp>() &&
-               loop.isDefinedOutsideOfLoop(load.getView());
-  if (!plain || view.getElementType().getIntOrFloatBitWidth() != 16 ||
-      tileType(tile).getDimSize(1) * 2 % kCopyBytes)
+  if (!load || load->getBlock() != loop.getBody() || !load->hasOneUse() || !isFetchable(load) ||
+      !loop.isDefinedOutsideOfLoop(load.getView()))
     return {};
   for (Value offset : load.getOffsets())
     if (offset != loop.getInductionVar() && !loop.isDefinedOutsideOfLoop(offset))
@@ -278,6 +272,14 @@ void Rewriter::run() {
 }
 
 } // namespace
+
+bool isFetchable(tile::LoadOp load) {
+  tile::ViewType view = load.getView().getType();
+  const bool plain = !load.getPadAttr() && !view.isWritable() && !view.getInterleave() &&
+                     !view.getStrided() && !load.getView().getDefiningOp<tile::GatherOp>();
+  return plain && view.getElementType().getIntOrFloatBitWidth() == 16 &&
+         tileType(load.getResult()).getShape().back() * 2 % kCopyBytes == 0;
+}
 
 void pipelineDots(tile::KernelOp kernel, int64_t threads, const SimtFacts &facts) {
   SmallVector<scf::ForOp> loops;

@@ -15,4 +15,8 @@ namespace sinter::sched {
 /// step's first part on. Other loops stay as they are.
 void pipelineDots(tile::KernelOp kernel, int64_t threads, const SimtFacts &facts);
 
+/// Whether stage copies can stand for a load: of a view that nobody writes, whole pieces of 16
+/// bytes in memory.
+bool isFetchable(tile::LoadOp load);
+
 } // namespace sinter::sched

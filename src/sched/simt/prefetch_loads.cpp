@@ -7,10 +7,12 @@ using namespace mlir;
 namespace sinter::sched {
 namespace {
 
-// Whether nothing in the loop orders memory accesses.
+// Whether the loop writes to no view. What other loads than those of constants read may change.
 bool onlyLoads(scf::ForOp loop) {
   return llvm::all_of(loop.getBody()->without_terminator(), [](Operation &op) {
-    return isa<ViewLoadOp, MatrixOp>(op) || (op.getNumRegions() == 0 && isMemoryEffectFree(&op));
+    return isa<ViewLoadOp, MatrixOp, CopyAsyncOp, CopyCommitOp, CopyWaitOp, BarrierOp,
+               SharedLoadOp>(op) ||
+           isMemoryEffectFree(&op);
   });
 }
 

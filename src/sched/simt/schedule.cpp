@@ -1,6 +1,7 @@
 // Expand, assign layouts, distribute; canonical in between.
 #include "sched/simt/schedule.h"
 #include "sched/expand_math.h"
+#include "sched/simt/add_shares.h"
 #include "sched/simt/assign_layouts.h"
 #include "sched/simt/choose_threads.h"
 #include "sched/simt/distribute/distribute.h"
@@ -61,9 +62,10 @@ static void markStream(tile::KernelOp kernel) {
 
 // Threads, the order of programs, and what is loaded ahead.
 static void schedule(tile::KernelOp kernel, const SimtFacts &facts) {
-  if (hasOnlySmallM(kernel))
-    kernel->setAttr(kLatencyBound, UnitAttr::get(kernel.getContext()));
+  const bool few = hasOnlySmallM(kernel);
   int64_t threads = splitDots(kernel, facts);
+  if (few || threads)
+    kernel->setAttr(kLatencyBound, UnitAttr::get(kernel.getContext()));
   if (!threads)
     threads = chooseThreads(kernel, facts);
   kernel->setAttr(kThreadsName, Builder(kernel.getContext()).getI64IntegerAttr(threads));
@@ -72,6 +74,7 @@ static void schedule(tile::KernelOp kernel, const SimtFacts &facts) {
   if (facts.overlapsLaunches)
     overlapLaunches(kernel);
   if (facts.asyncCopies) {
+    addShares(kernel, facts);
     pipelineBackToBack(kernel, threads, facts);
     pipelineDots(kernel, threads, facts);
   }

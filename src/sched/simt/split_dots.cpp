@@ -3,6 +3,7 @@
 // subgroups.
 #include "sched/simt/split_dots.h"
 #include "numeric/formats/word_packing.h"
+#include "sched/simt/add_shares.h"
 #include "sched/simt/dot_layouts.h"
 #include "sched/simt/prefetch_loads.h"
 
@@ -13,7 +14,8 @@ using namespace mlir;
 namespace sinter::sched {
 
 static constexpr int64_t kMostShares = 8;
-static constexpr int64_t kMostRowsOfGroups = 32;
+// Rows of a matmul by groups whose subgroups share K, and of one whose subgroups share b's rows.
+static constexpr int64_t kMostRowsOfShares = 32, kMostRowsOfGroups = 64;
 
 static RankedTensorType tileType(Value value) {
   return cast<RankedTensorType>(value.getType());
@@ -118,19 +120,24 @@ int64_t groupAlongK(const BlockFormat &format) {
   return format.min.present() ? std::gcd(scale, int64_t{format.min.groupLength()}) : scale;
 }
 
-SmallVector<int64_t> registerBitsOfGroups(const BlockFormat &format) {
-  constexpr int64_t kWordBits = 2, kLaneBits = 2;
-  const int64_t group = groupAlongK(format);
-  const int64_t end = llvm::Log2_64(std::max<int64_t>(group, format.blockLength));
-  SmallVector<int64_t> bits{0, 1};
-  for (int64_t bit = kWordBits + kLaneBits; bit < end; ++bit)
-    bits.push_back(bit);
-  return bits;
+int64_t leastUnitOfGroups(const BlockFormat &format) {
+  return std::max<int64_t>(groupAlongK(format), format.blockLength);
 }
 
-int64_t unitOfGroups(const BlockFormat &format) {
-  constexpr size_t kLaneBits = 2;
-  return int64_t(1) << (registerBitsOfGroups(format).size() + kLaneBits);
+int64_t unitOfGroups(const BlockFormat &format, int64_t step) {
+  constexpr int64_t kEnough = 128;
+  int64_t unit = leastUnitOfGroups(format);
+  while (unit < kEnough && step % (2 * unit * kMostShares) == 0)
+    unit *= 2;
+  return unit;
+}
+
+SmallVector<int64_t> registerBitsOfGroups(int64_t unit) {
+  constexpr int64_t kWordBits = 2, kLaneBits = 2;
+  SmallVector<int64_t> bits{0, 1};
+  for (int64_t bit = kWordBits + kLaneBits; int64_t(1) << bit < unit; ++bit)
+    bits.push_back(bit);
+  return bits;
 }
 
 static tile::ViewType viewOf(BlockLoadOp load) {
@@ -162,8 +169,22 @@ static SmallVector<int64_t> nextBits(ArrayRef<int64_t> taken, size_t count) {
 
 // ---- layouts ----
 
+// How subgroups share the work: K, and rows of b beside one another.
+namespace {
+struct Subgroups {
+  int64_t shares = 1, beside = 1;
+};
+} // namespace
+
+// Bits that count `count` subgroups along an axis from `first` on; copies where the axis is none.
+static void addSubgroups(SmallVector<LayoutBit> &threads, int64_t count, int axis, int first) {
+  for (int bit = 0; (int64_t(1) << bit) < count; ++bit)
+    threads.push_back(axis < 0 ? LayoutBit() : LayoutBit{axis, first + bit});
+}
+
 static SimtLayout operandLayout(const SplitSimt &lanes, const SimtLayout &fragment, int depthAxis,
-                                ArrayRef<int64_t> depth, ArrayRef<int64_t> shape, int64_t shares) {
+                                ArrayRef<int64_t> depth, ArrayRef<int64_t> shape,
+                                const Subgroups &subgroups, bool besideRows = false) {
   auto placed = [&](LayoutBit bit) {
     return bit.axis == depthAxis ? LayoutBit{1, static_cast<int>(lanes.depthBits[bit.bit])}
                                  : LayoutBit{0, bit.bit};
@@ -179,22 +200,23 @@ static SimtLayout operandLayout(const SplitSimt &lanes, const SimtLayout &fragme
     threads.push_back(placed(bit));
     used += bit.axis == depthAxis;
   }
-  for (int share = 0; (int64_t(1) << share) < shares; ++share)
-    threads.push_back({1, static_cast<int>(used) + share});
+  addSubgroups(threads, subgroups.shares, 1, static_cast<int>(used));
+  addSubgroups(threads, subgroups.beside, besideRows ? 0 : -1,
+               static_cast<int>(llvm::Log2_64(fragment.atom(1 - depthAxis))));
   return SimtLayout(shape, std::move(registers), std::move(threads));
 }
 
 // `axes` of the accumulators are the fragment's.
 static SimtLayout accumulatorsLayout(const SimtLayout &fragment, ArrayRef<int64_t> shape,
-                                     std::array<int, 2> axes) {
+                                     std::array<int, 2> axes, int64_t beside = 1) {
   auto below = [&](ArrayRef<LayoutBit> bits) {
     return llvm::map_to_vector(bits, [&](LayoutBit bit) {
       return bit.axis < 0 ? bit : LayoutBit{axes[bit.axis], bit.bit};
     });
   };
   SmallVector<LayoutBit> threads = below(fragment.threadBits());
-  for (int share = 0; (int64_t(1) << share) < shape[0]; ++share)
-    threads.push_back({0, share});
+  addSubgroups(threads, shape[0], 0, 0);
+  addSubgroups(threads, beside, axes[0], static_cast<int>(llvm::Log2_64(fragment.atom(0))));
   return SimtLayout(shape, SmallVector<LayoutBit>(below(fragment.registerBits())),
                     std::move(threads));
 }
@@ -220,10 +242,11 @@ SplitSimt splitSimt(SplitDotOp dot) {
                   {},
                   {}};
   dealDepth(lanes, depth);
+  const Subgroups subgroups{accumulators[0]};
   lanes.a = operandLayout(lanes, instruction->layoutA(), 1, depth, tileType(dot.getA()).getShape(),
-                          accumulators[0]);
+                          subgroups);
   lanes.b = operandLayout(lanes, instruction->layoutB(), 0, depth, tileType(dot.getB()).getShape(),
-                          accumulators[0]);
+                          subgroups);
   return lanes;
 }
 
@@ -248,13 +271,14 @@ GroupSimt groupSimt(GroupDotOp dot) {
   SplitSimt lanes{instruction,
                   instruction->layoutB(),
                   instruction->layoutA(),
-                  accumulatorsLayout(instruction->layoutC(), accumulators, {2, 1}),
+                  accumulatorsLayout(instruction->layoutC(), accumulators, {2, 1}, dot.getBeside()),
                   {},
                   {}};
   dealDepth(lanes, depth);
-  lanes.a = operandLayout(lanes, instruction->layoutB(), 0, depth, a, accumulators[0]);
-  lanes.b =
-      operandLayout(lanes, instruction->layoutA(), 1, depth, {scale[0], a[1]}, accumulators[0]);
+  const Subgroups subgroups{accumulators[0], static_cast<int64_t>(dot.getBeside())};
+  lanes.a = operandLayout(lanes, instruction->layoutB(), 0, depth, a, subgroups);
+  lanes.b = operandLayout(lanes, instruction->layoutA(), 1, depth, {scale[0], a[1]}, subgroups,
+                          /*besideRows=*/true);
   const int64_t group = a[1] / scale[1];
   SimtLayout pairs = coarsened(lanes.b, {scale[0], a[1] / 2}, 1),
              scales = coarsened(lanes.b, scale, llvm::Log2_64(group));
@@ -269,7 +293,7 @@ struct Split {
   scf::ForOp loop; // that adds up its steps; null where there is one step
   const MatrixInstruction *instruction = nullptr;
   SmallVector<int64_t> depth;
-  int64_t shares = 1;
+  Subgroups subgroups;
   const BlockFormat *words = nullptr; // that a matmul by groups reads
 };
 } // namespace
@@ -289,9 +313,41 @@ static bool beginsAtZero(Split &split) {
   return matchPattern(acc, m_AnyZeroFloat());
 }
 
+// Whether the matmul's loop takes one share of K in a loop over shares, a whole unit of blocks a
+// step.
+static bool addsSharesInTurn(tile::DotOp dot, const BlockFormat &format) {
+  const int64_t unit = tileType(dot.getA()).getDimSize(1);
+  return isOfShares(dyn_cast<scf::ForOp>(dot->getParentOp()), unit) && llvm::isPowerOf2_64(unit) &&
+         unit >= leastUnitOfGroups(format);
+}
+
 bool multipliesGroups(tile::DotOp dot, const SimtFacts &facts) {
-  return facts.sharesDepth && tileType(dot.getA()).getDimSize(0) <= kMostRowsOfGroups &&
-         wordsOf(dot.getB()) && findInstruction(dot, facts, /*turned=*/true);
+  const int64_t rows = tileType(dot.getA()).getDimSize(0);
+  const BlockFormat *words = wordsOf(dot.getB());
+  return facts.sharesDepth && words &&
+         rows <= (addsSharesInTurn(dot, *words) ? kMostRowsOfGroups : kMostRowsOfShares) &&
+         findInstruction(dot, facts, /*turned=*/true);
+}
+
+// What of K and of b's rows each subgroup has.
+static void dealSubgroups(Split &split) {
+  auto a = tileType(split.dot.getA()), accumulators = tileType(split.dot.getResult());
+  const int64_t length = a.getDimSize(1);
+  const bool inTurn = split.words && addsSharesInTurn(split.dot, *split.words);
+  if (!split.words)
+    split.depth = registerBitsAlongK(formatOf(split.dot.getB()));
+  else
+    split.depth = registerBitsOfGroups(inTurn ? length : unitOfGroups(*split.words, length));
+  if (inTurn) {
+    const int64_t rows = accumulators.getDimSize(1) / split.instruction->m;
+    split.subgroups.beside = std::min(kMostShares, rows & -rows);
+    return;
+  }
+  DepthBits bits = depthBitsOf(split.instruction->layoutA(), 1);
+  const int64_t unit = int64_t(1) << (split.depth.size() + bits.lanes.size());
+  const int64_t units = llvm::divideCeil(length, unit);
+  split.subgroups.shares =
+      std::min(kMostShares, static_cast<int64_t>(llvm::bit_floor<uint64_t>(units)));
 }
 
 static std::optional<Split> match(tile::KernelOp kernel, const SimtFacts &facts) {
@@ -308,12 +364,7 @@ static std::optional<Split> match(tile::KernelOp kernel, const SimtFacts &facts)
   split.instruction = findInstruction(split.dot, facts, groups);
   if (!split.instruction)
     return std::nullopt;
-  split.depth = split.words ? registerBitsOfGroups(*split.words)
-                            : registerBitsAlongK(formatOf(split.dot.getB()));
-  DepthBits bits = depthBitsOf(split.instruction->layoutA(), 1);
-  const int64_t unit = int64_t(1) << (split.depth.size() + bits.lanes.size());
-  const int64_t units = llvm::divideCeil(tileType(split.dot.getA()).getDimSize(1), unit);
-  split.shares = std::min(kMostShares, static_cast<int64_t>(llvm::bit_floor<uint64_t>(units)));
+  dealSubgroups(split);
   return split;
 }
 
@@ -347,7 +398,8 @@ static Value multiply(OpBuilder &b, const Split &split, RankedTensorType type, V
   Value scale = part("group_scale", b.getF32Type(), group);
   Value min = split.words->min.present() ? part("group_min", b.getF32Type(), group) : Value();
   return GroupDotOp::create(b, dot.getLoc(), type, split.instruction->name, split.depth, dot.getA(),
-                            numbers, scale, min, acc);
+                            numbers, scale, min, acc,
+                            static_cast<uint64_t>(split.subgroups.beside));
 }
 
 // What made a tile that is no longer multiplied.
@@ -365,7 +417,7 @@ static void eraseUnused(Value tile) {
 static void rewrite(Split &split) {
   tile::DotOp dot = split.dot;
   auto accumulators = tileType(dot.getResult());
-  SmallVector<int64_t> shape{split.shares};
+  SmallVector<int64_t> shape{split.subgroups.shares};
   llvm::append_range(shape, accumulators.getShape());
   RankedTensorType type = accumulators.clone(shape);
   OpBuilder b(split.loop ? split.loop.getOperation() : dot.getOperation());
@@ -400,7 +452,7 @@ int64_t splitDots(tile::KernelOp kernel, const SimtFacts &facts) {
     return 0;
   rewrite(*split);
   kernel->setAttr(kReadsAhead, UnitAttr::get(kernel.getContext()));
-  return split->shares * split->instruction->lanes;
+  return split->subgroups.shares * split->subgroups.beside * split->instruction->lanes;
 }
 
 } // namespace sinter::sched

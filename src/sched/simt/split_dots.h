@@ -15,9 +15,13 @@ namespace sinter::sched {
 /// changed, where the kernel has none or more, where it has many rows, and where no instruction
 /// takes its operands. Which subgroup multiplies what depends on the format of b and on the length
 /// of a step along K, never on rows or columns.
+///
+/// A matmul by groups of more rows adds up in turn what subgroups of the others share: its loop
+/// steps over the units of one share and stands in a loop over shares. Its subgroups share b's
+/// rows.
 int64_t splitDots(tile::KernelOp kernel, const SimtFacts &facts);
 
-/// Whether a matmul has so few rows, of a b in words, that splitDots takes it.
+/// Whether splitDots multiplies by groups: few rows, or some more share by share.
 bool multipliesGroups(tile::DotOp dot, const SimtFacts &facts);
 
 /// Where the operands and accumulators of such a matmul lie, and what each bit of the
@@ -42,11 +46,15 @@ struct GroupSimt {
 GroupSimt groupSimt(GroupDotOp dot);
 /// Elements along K that share one scale and one minimum.
 int64_t groupAlongK(const BlockFormat &format);
-/// Bits of an element's number along K that one thread holds of words for a matmul by groups: those
-/// of a block but two within a group, which the lanes of an instruction have. So what scales and
-/// codes share of a word is read once, and where it lies is known.
-llvm::SmallVector<int64_t> registerBitsOfGroups(const BlockFormat &format);
-int64_t unitOfGroups(const BlockFormat &format);
+/// Elements along K that one subgroup of a matmul by groups has side by side: a whole block at
+/// least, in steps along K of so many elements several of a short one, so that a thread block for
+/// many tokens, which takes one such unit at a time, multiplies enough between its barriers.
+int64_t leastUnitOfGroups(const BlockFormat &format);
+int64_t unitOfGroups(const BlockFormat &format, int64_t step);
+/// Bits of an element's number along K that one thread holds of such a unit of words: all but two
+/// within a group, which the lanes of an instruction have. So what scales and codes share of a word
+/// is read once, and where it lies is known.
+llvm::SmallVector<int64_t> registerBitsOfGroups(int64_t unit);
 
 /// Bits of an element's number along K that one thread should hold in registers: eight neighbours,
 /// and of a block format (null: of scalars) what shares the bytes of four of them. With those of an

@@ -4,6 +4,7 @@
 #include "sched/simt/split_dots.h"
 #include "sched/view_bounds.h"
 
+#include <memory>
 #include <numeric>
 
 using namespace mlir;
@@ -86,38 +87,73 @@ static int64_t elementsOf(BlockLoadOp op, const BlockFormat &format) {
   return op.getField() == "value" ? 1 : groupAlongK(format);
 }
 
+/// A tile of blocks, each register of which is made when it is asked for.
+struct BlockTile {
+  BlockLoadOp op;
+  const BlockFormat &format;
+  SimtAccess access;
+  BlockSteps steps;
+  BlockReader reader;
+  std::map<std::vector<int64_t>, BlockElement> known = {}; // by coordinates, in steps along blocks
+};
+
+std::shared_ptr<BlockTile> Distributor::blockTileOf(BlockLoadOp op) {
+  const SimtView &view = views_.find(op.getView())->second;
+  const BlockFormat &format =
+      *tile::blockFormatOf(cast<tile::BlockType>(view.type.getElementType()));
+  SimtAccess access = accessOf(view, op.getOffsets(), SimtLayout::of(op.getResult().getType()));
+  const int last = access.layout.rank() - 1;
+  const BlockSteps steps =
+      stepsOf(access, std::gcd(view.originDivisor[last], divisorOf(op.getOffsets()[last])),
+              elementsOf(op, format));
+  return std::make_shared<BlockTile>(
+      BlockTile{op, format, access, steps, BlockReader(b_, loc_, view.argument, format)});
+}
+
+Value Distributor::blockValue(BlockTile &tile, int64_t number) {
+  const SimtLayout &layout = tile.access.layout;
+  Type type = cast<RankedTensorType>(tile.op.getResult().getType()).getElementType();
+  if (isPadding(layout, number))
+    return arith::ConstantOp::create(b_, loc_, cast<TypedAttr>(b_.getZeroAttr(type)));
+  const BlockSteps &steps = tile.steps;
+  const int last = layout.rank() - 1;
+  SmallVector<int64_t> parts = layout.registerCoords(number);
+  std::vector<int64_t> key(parts.begin(), parts.end());
+  key[last] = key[last] * steps.per / steps.step;
+  auto [found, isNew] = tile.known.try_emplace(key);
+  if (isNew)
+    found->second = blockElement(tile.access, number, steps);
+  BlockElement element = found->second;
+  element.fixed = static_cast<uint32_t>(parts[last] * steps.per % steps.step);
+  return partOf(tile.reader, tile.format, tile.op.getField(), element);
+}
+
+// Whether a matmul whose subgroups have many accumulators each dequantizes the blocks itself, group
+// by group, so that few of their elements are in registers at once.
+static bool isDequantizedInTurn(BlockLoadOp op) {
+  auto dot = op->hasOneUse() ? dyn_cast<GroupDotOp>(*op->user_begin()) : GroupDotOp();
+  return dot && dot.getBeside() > 1 && dot->getBlock() == op->getBlock();
+}
+
+std::function<Value(int64_t)> Distributor::registersInTurn(Value tile) {
+  if (auto found = registers_.find(tile); found != registers_.end())
+    return [registers = found->second](int64_t number) { return registers[number]; };
+  std::shared_ptr<BlockTile> blocks = blockTileOf(tile.getDefiningOp<BlockLoadOp>());
+  return [this, blocks](int64_t number) { return blockValue(*blocks, number); };
+}
+
 LogicalResult Distributor::emitBlockValues(BlockLoadOp op, const BlockFormat &format) {
   const SimtView &view = views_.find(op.getView())->second;
   if (int64_t rows = view.type.getInterleave(); rows && rows != kWordRows)
     return op.emitOpError() << "reads " << rows << " rows of " << format.name
                             << " side by side, expected them in the file's order or words of "
                             << kWordRows << " rows";
-  SimtLayout layout = SimtLayout::of(op.getResult().getType());
-  SimtAccess access = accessOf(view, op.getOffsets(), layout);
-  const int last = layout.rank() - 1;
-  const BlockSteps steps =
-      stepsOf(access, std::gcd(view.originDivisor[last], divisorOf(op.getOffsets()[last])),
-              elementsOf(op, format));
-  BlockReader reader(b_, loc_, view.argument, format);
-  std::map<std::vector<int64_t>, BlockElement> known; // by coordinates, in steps along blocks
-  Type type = cast<RankedTensorType>(op.getResult().getType()).getElementType();
+  if (isDequantizedInTurn(op))
+    return success();
+  std::shared_ptr<BlockTile> tile = blockTileOf(op);
   Registers registers;
-  for (int64_t number = 0; number < layout.registers(); ++number) {
-    if (isPadding(layout, number)) {
-      registers.push_back(
-          arith::ConstantOp::create(b_, loc_, cast<TypedAttr>(b_.getZeroAttr(type))));
-      continue;
-    }
-    SmallVector<int64_t> parts = layout.registerCoords(number);
-    std::vector<int64_t> key(parts.begin(), parts.end());
-    key[last] = key[last] * steps.per / steps.step;
-    auto [found, isNew] = known.try_emplace(key);
-    if (isNew)
-      found->second = blockElement(access, number, steps);
-    BlockElement element = found->second;
-    element.fixed = static_cast<uint32_t>(parts[last] * steps.per % steps.step);
-    registers.push_back(partOf(reader, format, op.getField(), element));
-  }
+  for (int64_t number = 0; number < tile->access.layout.registers(); ++number)
+    registers.push_back(blockValue(*tile, number));
   registers_[op.getResult()] = std::move(registers);
   return success();
 }

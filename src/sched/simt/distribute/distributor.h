@@ -6,6 +6,9 @@
 #include "sched/simt/layout.h"
 #include "tile/mlir_pch.h"
 
+#include <functional>
+#include <memory>
+
 namespace sinter {
 struct BlockFormat;
 } // namespace sinter
@@ -13,6 +16,7 @@ struct BlockFormat;
 namespace sinter::sched {
 
 struct BlockElement;
+struct BlockTile;
 struct BlockSteps;
 using mlir::ArrayRef;
 using mlir::Location;
@@ -84,8 +88,28 @@ struct PipelineBuffer {
   Operation *lastUse = nullptr; // after which others may have its bytes; null: for ever its own
 };
 
+/// How threads reach a tile of shared memory.
+struct SharedPlan {
+  int64_t base;
+  SmallVector<int64_t> strides;
+  int64_t vector;         // registers of one access
+  int64_t most = 0;       // bytes of any thread's part
+  Value thread = Value(); // i32: bytes of the thread's part
+};
+
+/// A tile of shared memory, whose registers are there once their piece was read.
+struct SharedRead {
+  SharedTile tile;
+  SimtLayout layout;
+  SharedPlan plan;
+  Value step; // i32: bytes that a loop adds
+  SmallVector<Value> registers = {};
+};
+
 struct MatrixInstruction;
-struct SharedPlan;
+/// Whether a matmul by groups reads its left operand itself, piece by piece where it multiplies:
+/// threads could not hold all of it beside the words of weights.
+bool isReadInTurn(Operation *load);
 
 class Distributor {
 public:
@@ -158,6 +182,10 @@ private:
   // distribute/block_values.cpp: elements of blocks in the file's order, whole or in words
   LogicalResult emitBlockValues(BlockLoadOp op, const BlockFormat &format);
   BlockElement blockElement(SimtAccess &access, int64_t number, const BlockSteps &steps);
+  std::shared_ptr<BlockTile> blockTileOf(BlockLoadOp op);
+  Value blockValue(BlockTile &tile, int64_t number);
+  /// The registers of a tile, of blocks where they are not made yet.
+  std::function<Value(int64_t)> registersInTurn(Value tile);
 
   // distribute/dot.cpp: matmuls
   LogicalResult emitDot(tile::DotOp op);
@@ -172,12 +200,16 @@ private:
   LogicalResult emitSplitDot(SplitDotOp op);
   LogicalResult emitGroupDot(GroupDotOp op);
   SmallVector<Value> tokensAt(TileLoad &load, ArrayRef<int64_t> numbers);
+  SmallVector<Value> tokensAt(SharedRead &read, ArrayRef<int64_t> numbers);
   LogicalResult emitJoinShares(JoinSharesOp op);
 
   // distribute/pipeline.cpp: tiles fetched ahead
   LogicalResult emitMakePipeline(MakePipelineOp op);
   LogicalResult emitStageCopy(StageCopyOp op);
   LogicalResult emitStageRead(StageReadOp op);
+  /// Where the first stage's tile lies, and i32: how far from there the operation's stage begins.
+  SharedTile stageOf(StageReadOp op);
+  Value stageStart(StageReadOp op);
   LogicalResult emitStageDot(StageDotOp op);
   LogicalResult emitTileDot(TileDotOp op);
   LogicalResult emitSettle(SettleOp op);
@@ -210,6 +242,10 @@ private:
   std::optional<Value> inWindow(const SharedTile &shared, const SharedPlan &plan, int64_t byte);
   void put(const SharedTile &shared, const SimtLayout &layout, ArrayRef<Value> registers,
            ArrayRef<int64_t> offset, ArrayRef<int64_t> axes);
+  /// The piece of a tile's registers that begins at `number`; of those that are there in another
+  /// window the values stay.
+  void takePiece(const SharedTile &shared, const SharedPlan &plan, const SimtLayout &layout,
+                 Registers &registers, Type element, int64_t number);
   /// Replaces those of `registers` that are there.
   void take(const SharedTile &shared, const SimtLayout &layout, Registers &registers, Type element,
             ArrayRef<int64_t> offset, ArrayRef<int64_t> axes);

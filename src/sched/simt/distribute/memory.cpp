@@ -259,16 +259,14 @@ TileLoad Distributor::loadOf(tile::LoadOp op) {
   return {access, other, Registers(layout.registers())};
 }
 
-// Whether a matmul by groups loads the tile itself, piece by piece where it multiplies: threads
-// could not hold all of it beside the words of weights.
-static bool isLoadedInTurn(tile::LoadOp op) {
-  auto dot = op->hasOneUse() ? dyn_cast<GroupDotOp>(*op->user_begin()) : GroupDotOp();
-  return dot && dot.getA() == op.getResult() && dot->getBlock() == op->getBlock();
+bool isReadInTurn(Operation *load) {
+  auto dot = load->hasOneUse() ? dyn_cast<GroupDotOp>(*load->user_begin()) : GroupDotOp();
+  return dot && dot.getA() == load->getResult(0) && dot->getBlock() == load->getBlock();
 }
 
 LogicalResult Distributor::emitLoad(tile::LoadOp op) {
   if (isa<tile::BlockType>(cast<RankedTensorType>(op.getResult().getType()).getElementType()) ||
-      isLoadedInTurn(op))
+      isReadInTurn(op))
     return success(); // read by the operation that uses it
   TileLoad load = loadOf(op);
   for (int64_t number = 0; number < load.access.layout.registers(); number += load.access.vector)

@@ -51,7 +51,7 @@ LogicalResult Distributor::emitMakePipeline(MakePipelineOp op) {
   if (pipeline.swizzled && (row % kSwizzledRow || (row > kSwizzledRow && shape[0] % kSwizzledRows)))
     return op.emitOpError() << "has " << shape[0] << " rows of " << row
                             << " bytes, expected whole panels of " << kSwizzledRow;
-  pipeline.rowBytes = pipeline.swizzled ? kSwizzledRow : row + kPiece;
+  pipeline.rowBytes = pipeline.swizzled ? kSwizzledRow : row + static_cast<int64_t>(op.getGap());
   pipeline.panelBytes = shape[0] * kSwizzledRow;
   int64_t bytes =
       pipeline.swizzled ? row / kSwizzledRow * pipeline.panelBytes : shape[0] * pipeline.rowBytes;
@@ -211,17 +211,30 @@ std::optional<Distributor::Registers> Distributor::takeMatrices(const SharedTile
   return registers;
 }
 
-LogicalResult Distributor::emitStageRead(StageReadOp op) {
+SharedTile Distributor::stageOf(StageReadOp op) {
   const PipelineBuffer &pipeline = pipelines_.find(op.getPipeline().getDefiningOp())->second;
-  if (pipeline.swizzled)
-    return op.emitOpError() << "reads a swizzled pipeline, expected a plain one";
-  SimtLayout layout = SimtLayout::of(op.getResult().getType());
   Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
   int64_t bytes = elementBytes(element);
   SharedTile shared{{pipeline.rowBytes / bytes, 1}, pipeline.base, element};
   if (op.getOrigin())
     shared.base += (*op.getOrigin())[0] * pipeline.rowBytes + (*op.getOrigin())[1] * bytes;
-  step_ = mul(scalarOf(op.getStage()), int32(pipeline.stageBytes));
+  return shared;
+}
+
+Value Distributor::stageStart(StageReadOp op) {
+  const PipelineBuffer &pipeline = pipelines_.find(op.getPipeline().getDefiningOp())->second;
+  return mul(scalarOf(op.getStage()), int32(pipeline.stageBytes));
+}
+
+LogicalResult Distributor::emitStageRead(StageReadOp op) {
+  if (pipelines_.find(op.getPipeline().getDefiningOp())->second.swizzled)
+    return op.emitOpError() << "reads a swizzled pipeline, expected a plain one";
+  if (isReadInTurn(op))
+    return success(); // by the operation that uses it
+  SimtLayout layout = SimtLayout::of(op.getResult().getType());
+  Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
+  SharedTile shared = stageOf(op);
+  step_ = stageStart(op);
   std::optional<Registers> matrices = takeMatrices(shared, layout);
   Registers taken;
   if (!matrices)

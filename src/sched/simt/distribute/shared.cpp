@@ -154,15 +154,6 @@ static int64_t sharedVector(const SimtLayout &layout, ArrayRef<int64_t> strides,
   return 1;
 }
 
-/// How threads reach a tile of shared memory.
-struct SharedPlan {
-  int64_t base;
-  SmallVector<int64_t> strides;
-  int64_t vector;         // registers of one access
-  int64_t most = 0;       // bytes of any thread's part
-  Value thread = Value(); // i32: bytes of the thread's part
-};
-
 static int64_t registerBytes(const SharedPlan &plan, const SimtLayout &layout, int64_t number) {
   int64_t byte = plan.base;
   for (auto [part, stride] : llvm::zip_equal(layout.registerCoords(number), plan.strides))
@@ -218,39 +209,42 @@ void Distributor::put(const SharedTile &shared, const SimtLayout &layout, ArrayR
   }
 }
 
+void Distributor::takePiece(const SharedTile &shared, const SharedPlan &plan,
+                            const SimtLayout &layout, Registers &registers, Type element,
+                            int64_t number) {
+  MutableArrayRef<Value> taken = MutableArrayRef(registers).slice(number, plan.vector);
+  if (isPadding(layout, number)) {
+    Value zero = arith::ConstantOp::create(b_, loc_, cast<TypedAttr>(b_.getZeroAttr(element)));
+    return llvm::fill(taken, zero);
+  }
+  const int64_t byte = registerBytes(plan, layout, number);
+  std::optional<Value> there = inWindow(shared, plan, byte);
+  if (!there)
+    return;
+  Value at = add(plan.thread, int32(byte - shared.begin));
+  // A thread whose element is padding, or in another window, reads the first one.
+  if (Value inside = both(inTile(layout, number), *there))
+    at = arith::SelectOp::create(b_, loc_, inside, at,
+                                 int32(shared.isWhole() ? plan.base : shared.base));
+  if (step_)
+    at = add(at, step_);
+  Type word =
+      plan.vector == 1 ? shared.element : Type(VectorType::get({plan.vector}, shared.element));
+  Value loaded = SharedLoadOp::create(b_, loc_, word, at);
+  for (auto [into, value] : llvm::zip_equal(taken, scalarsOf(loaded, plan.vector))) {
+    if (value.getType() != element)
+      value = arith::TruncIOp::create(b_, loc_, element, value);
+    into =
+        *there && into ? arith::SelectOp::create(b_, loc_, *there, value, into).getResult() : value;
+  }
+}
+
 void Distributor::take(const SharedTile &shared, const SimtLayout &layout, Registers &registers,
                        Type element, ArrayRef<int64_t> offset, ArrayRef<int64_t> axes) {
   SharedPlan plan = planOf(shared, layout, offset, axes);
-  Type word =
-      plan.vector == 1 ? shared.element : Type(VectorType::get({plan.vector}, shared.element));
   registers.resize(layout.registers());
-  for (int64_t number = 0; number < layout.registers(); number += plan.vector) {
-    MutableArrayRef<Value> taken = MutableArrayRef(registers).slice(number, plan.vector);
-    if (isPadding(layout, number)) {
-      Value zero = arith::ConstantOp::create(b_, loc_, cast<TypedAttr>(b_.getZeroAttr(element)));
-      llvm::fill(taken, zero);
-      continue;
-    }
-    const int64_t byte = registerBytes(plan, layout, number);
-    std::optional<Value> there = inWindow(shared, plan, byte);
-    if (!there)
-      continue;
-    Value at = add(plan.thread, int32(byte - shared.begin));
-    // A thread whose element is padding, or in another window, reads the first one.
-    if (Value inside = both(inTile(layout, number), *there))
-      at = arith::SelectOp::create(b_, loc_, inside, at,
-                                   int32(shared.isWhole() ? plan.base : shared.base));
-    if (step_)
-      at = add(at, step_);
-    Value loaded = SharedLoadOp::create(b_, loc_, word, at);
-    for (auto [into, value] : llvm::zip_equal(taken, scalarsOf(loaded, plan.vector))) {
-      if (value.getType() != element)
-        value = arith::TruncIOp::create(b_, loc_, element, value);
-      // What other windows gave stays.
-      into = *there && into ? arith::SelectOp::create(b_, loc_, *there, value, into).getResult()
-                            : value;
-    }
-  }
+  for (int64_t number = 0; number < layout.registers(); number += plan.vector)
+    takePiece(shared, plan, layout, registers, element, number);
 }
 
 LogicalResult Distributor::exchange(Operation *op, const SharedTile &memory,

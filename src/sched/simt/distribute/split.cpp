@@ -94,14 +94,14 @@ struct GroupSums {
 } // namespace
 
 // Registers of pairs that make the left fragment of rows from `row` on.
-static SmallVector<Value> pairsAt(const Distributor::Registers &registers, const GroupSimt &simt,
-                                  int64_t row, int64_t depth) {
+static SmallVector<Value> pairsAt(const std::function<Value(int64_t)> &registers,
+                                  const GroupSimt &simt, int64_t row, int64_t depth) {
   const SimtLayout fragment = simt.split.instruction->layoutA();
   SmallVector<Value> words;
   for (int64_t number = 0; number < fragment.registers(); number += 2) {
     SmallVector<int64_t> coords = fragment.registerCoords(number);
     const int64_t k = depth + spreadOver(simt.split.depthBits, coords[1]);
-    words.push_back(registers[simt.pairs.registerAt({row + coords[0], k / 2})]);
+    words.push_back(registers(simt.pairs.registerAt({row + coords[0], k / 2})));
   }
   return words;
 }
@@ -119,20 +119,44 @@ SmallVector<Value> Distributor::tokensAt(TileLoad &load, ArrayRef<int64_t> numbe
   });
 }
 
+SmallVector<Value> Distributor::tokensAt(SharedRead &read, ArrayRef<int64_t> numbers) {
+  read.registers.resize(read.layout.registers());
+  step_ = read.step;
+  SmallVector<Value> values = llvm::map_to_vector(numbers, [&](int64_t number) -> Value {
+    if (!read.registers[number])
+      takePiece(read.tile, read.plan, read.layout, read.registers, read.tile.element,
+                number / read.plan.vector * read.plan.vector);
+    return read.registers[number];
+  });
+  step_ = {};
+  return values;
+}
+
 // Group by group the products of all its steps, then scaled. Each group's steps follow one another,
 // since the lowest bits are those within it.
 LogicalResult Distributor::emitGroupDot(GroupDotOp op) {
   const GroupSimt simt = groupSimt(op);
   const SplitSimt &lanes = simt.split;
   const MatrixInstruction &instruction = *lanes.instruction;
-  auto load = op.getA().getDefiningOp<tile::LoadOp>();
-  std::optional<TileLoad> inTurn;
-  if (load && !registers_.contains(op.getA()))
-    inTurn.emplace(loadOf(load));
+  const bool inTurn = !registers_.contains(op.getA());
+  std::optional<TileLoad> loaded;
+  std::optional<SharedRead> shared;
+  if (auto load = op.getA().getDefiningOp<tile::LoadOp>(); load && inTurn)
+    loaded.emplace(loadOf(load));
+  if (auto read = op.getA().getDefiningOp<StageReadOp>(); read && inTurn) {
+    const SharedTile tile = stageOf(read);
+    shared.emplace(
+        SharedRead{tile, lanes.a, planOf(tile, lanes.a, {0, 0}, {0, 1}), stageStart(read)});
+  }
   Registers a = inTurn ? Registers() : clearedBeyond(op.getA(), 1), acc = registersOf(op.getAcc());
-  const Registers &numbers = registersOf(op.getB()), &scales = registersOf(op.getScale());
-  const Registers *mins = op.getMin() ? &registersOf(op.getMin()) : nullptr;
+  const auto numbers = registersInTurn(op.getB()), scales = registersInTurn(op.getScale());
+  const auto mins = op.getMin() ? registersInTurn(op.getMin()) : nullptr;
   SplitOperand right{a, lanes.a, instruction.layoutB(), 0};
+  auto tokensOf = [&](ArrayRef<int64_t> numbers) -> SmallVector<Value> {
+    if (inTurn)
+      return loaded ? tokensAt(*loaded, numbers) : tokensAt(*shared, numbers);
+    return llvm::map_to_vector(numbers, [&](int64_t number) { return a[number]; });
+  };
   GroupSums sums{b_, loc_, op, instruction};
   Type left = instruction.typeA(op.getContext());
   const SimtLayout fragment = instruction.layoutC();
@@ -148,15 +172,13 @@ LogicalResult Distributor::emitGroupDot(GroupDotOp op) {
     for (int64_t m = 0; m < shape[1]; m += instruction.n) {
       SmallVector<Value> tokens;
       for (int64_t step = first; step < first + steps; ++step)
-        tokens.push_back(
-            vectorFrom(inTurn ? tokensAt(*inTurn, right.numbersAt(lanes, m, depthOf(step)))
-                              : right.at(lanes, m, depthOf(step))));
+        tokens.push_back(vectorFrom(tokensOf(right.numbersAt(lanes, m, depthOf(step)))));
       Value total;
       for (Value each : tokens)
         total = mins ? sums.multiply(sums.ones(), each, total) : Value();
       SmallVector<Value> totals =
           mins ? scalarsOf(total, fragment.registers()) : SmallVector<Value>();
-      for (int64_t n = 0; n < shape[2]; n += instruction.m) {
+      for (int64_t n = 0; n < shape[2]; n += lanes.accumulators.atom(2)) {
         Value sum;
         for (int64_t step = first; step < first + steps; ++step) {
           Value words = vectorFrom(pairsAt(numbers, simt, n, depthOf(step)));
@@ -168,10 +190,10 @@ LogicalResult Distributor::emitGroupDot(GroupDotOp op) {
           const int64_t factor =
               simt.scale.registerAt({n + coords[0], depthOf(first) / simt.group});
           Value &one = acc[lanes.accumulators.registerAt({0, m + coords[1], n + coords[0]})];
-          one = math::FmaOp::create(b_, loc_, parts[number], scales[factor], one);
+          one = math::FmaOp::create(b_, loc_, parts[number], scales(factor), one);
           if (mins)
             one = math::FmaOp::create(b_, loc_, totals[number],
-                                      arith::NegFOp::create(b_, loc_, (*mins)[factor]), one);
+                                      arith::NegFOp::create(b_, loc_, mins(factor)), one);
         }
       }
     }

@@ -14,7 +14,7 @@
 //   text_greedy [--device NAME] --rows MODEL PLAN
 //
 // Whether a row's logits have the same bits among 1, 8, 65 and 513 rows of a prompt, and for a
-// generated token alone and among 8 sequences: a JSON line for each, exit status 1 where they
+// generated token alone and among 8 to 64 sequences: a JSON line for each, exit status 1 where they
 // differ.
 #include "base/mapped_file.h"
 #include "hal/cpu/cpu_driver.h"
@@ -86,7 +86,7 @@ Result<std::unique_ptr<Model>> openModel(const Arguments &arguments, hal::Device
   PlanRunnerOptions options;
   options.contextTokens = kContextTokens;
   if (arguments.rows) {
-    options.poolTokens = kComparedSequences * kContextTokens;
+    options.poolTokens = kComparedSequences * kComparedTokens;
     options.maxStepTokens = kComparedRows;
   }
   return Model::create(std::move(file), std::make_shared<plan::Plan>(std::move(plan)), device,

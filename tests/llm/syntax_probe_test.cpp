@@ -76,41 +76,60 @@ TEST_P(SyntaxProbeFamily, IsLearnedFromItsTemplate) {
 
 const FamilyCase kFamilies[] = {
     {"Hermes",
-     R"(think{<think>|</think>} json begin{} <tool_call>\n{"name": "@NAME@", "arguments": @ARGS@}\n</tool_call> sep{\n} end{} offers)"},
+     R"(think{<think>|</think>} json begin{} <tool_call>\n{"name": "@NAME@", "arguments": )"
+     R"(@ARGS@}\n</tool_call> sep{\n} end{} offers)"},
     {"QwenCoder",
-     R"(think{<think>|</think>} named-tags begin{} <tool_call>\n<function=@NAME@>\n@ARGS@</function>\n</tool_call> sep{\n} end{} tags{<parameter=K>\nT\n</parameter>\n} offers)"},
+     R"(think{<think>|</think>} named-tags begin{} )"
+     R"(<tool_call>\n<function=@NAME@>\n@ARGS@</function>\n</tool_call> sep{\n} end{} )"
+     R"(tags{<parameter=K>\nT\n</parameter>\n} offers)"},
     {"Glm",
-     R"(think{<think>|</think>} named-tags begin{} <tool_call>@NAME@\n@ARGS@</tool_call> sep{} end{} tags{<arg_key>K</arg_key>\n<arg_value>T</arg_value>\n} offers)"},
+     R"(think{<think>|</think>} named-tags begin{} <tool_call>@NAME@\n@ARGS@</tool_call> sep{} )"
+     R"(end{} tags{<arg_key>K</arg_key>\n<arg_value>T</arg_value>\n} offers)"},
     {"MiniMax",
-     R"(think{<think>|</think>} named-tags begin{<minimax:tool_call>\n} <invoke name="@NAME@">\n@ARGS@</invoke>\n sep{} end{</minimax:tool_call>} tags{<parameter name="K">T</parameter>\n} offers)"},
+     R"(think{<think>|</think>} named-tags begin{<minimax:tool_call>\n} <invoke )"
+     R"(name="@NAME@">\n@ARGS@</invoke>\n sep{} end{</minimax:tool_call>} tags{<parameter )"
+     R"(name="K">T</parameter>\n} offers)"},
     {"Dsml",
-     R"(think{|} named-tags begin{<｜DSML｜calls>\n} <｜DSML｜invoke name="@NAME@">\n@ARGS@</｜DSML｜invoke>\n sep{} end{</｜DSML｜calls>} tags{<｜DSML｜parameter name="K" string="true">T</｜DSML｜parameter>\n} other{" string="false">} offers)"},
+     R"(think{|} named-tags begin{<｜DSML｜calls>\n} <｜DSML｜invoke )"
+     R"(name="@NAME@">\n@ARGS@</｜DSML｜invoke>\n sep{} end{</｜DSML｜calls>} tags{<｜DSML｜parameter )"
+     R"(name="K" string="true">T</｜DSML｜parameter>\n} other{" string="false">} offers)"},
     {"Llama",
      R"(think{|} json begin{} {"name": "@NAME@", "parameters": @ARGS@} sep{} end{} one offers)"},
     {"MistralList",
-     R"(think{|} json begin{[TOOL_CALLS][} {"name": "@NAME@", "arguments": @ARGS@, "id": "@ID@"} sep{, } end{]} list short-ids offers)"},
+     R"(think{|} json begin{[TOOL_CALLS][} {"name": "@NAME@", "arguments": @ARGS@, "id": )"
+     R"("@ID@"} sep{, } end{]} list short-ids offers)"},
     {"MistralNamed",
-     R"(think{[THINK]|[/THINK]} named begin{} [TOOL_CALLS]@NAME@[CALL_ID]@ID@[ARGS]@ARGS@ sep{} end{} short-ids offers)"},
-    {"DeepSeek",
-     R"(think{<think>|</think>} named begin{<｜tool▁calls▁begin｜>} <｜tool▁call▁begin｜>@NAME@<｜tool▁sep｜>@ARGS@<｜tool▁call▁end｜> sep{} end{<｜tool▁calls▁end｜>} offers)"},
+     R"(think{[THINK]|[/THINK]} named begin{} [TOOL_CALLS]@NAME@[CALL_ID]@ID@[ARGS]@ARGS@ sep{} )"
+     R"(end{} short-ids offers)"},
+    {"DeepSeek", R"(think{<think>|</think>} named begin{<｜tool▁calls▁begin｜>} )"
+                 R"(<｜tool▁call▁begin｜>@NAME@<｜tool▁sep｜>@ARGS@<｜tool▁call▁end｜> sep{} )"
+                 R"(end{<｜tool▁calls▁end｜>} offers)"},
     {"DeepSeekR1",
-     R"(think{<think>|</think>} named begin{<｜tool▁calls▁begin｜>} <｜tool▁call▁begin｜>function<｜tool▁sep｜>@NAME@\n```json\n@ARGS@\n```<｜tool▁call▁end｜> sep{\n} end{<｜tool▁calls▁end｜>} offers)"},
-    {"Kimi",
-     R"(think{|} named begin{<|calls_begin|>} <|call_begin|>@NAME@<|argument_begin|>@ARGS@<|call_end|> sep{} end{<|calls_end|>} id-holds-name offers)"},
+     R"(think{<think>|</think>} named begin{<｜tool▁calls▁begin｜>} )"
+     R"(<｜tool▁call▁begin｜>function<｜tool▁sep｜>@NAME@\n```json\n@ARGS@\n```<｜tool▁call▁end｜> )"
+     R"(sep{\n} end{<｜tool▁calls▁end｜>} offers)"},
+    {"Kimi", R"(think{|} named begin{<|calls_begin|>} )"
+             R"(<|call_begin|>@NAME@<|argument_begin|>@ARGS@<|call_end|> sep{} end{<|calls_end|>} )"
+             R"(id-holds-name offers)"},
     {"Functionary",
      R"(think{|} named begin{} <function=@NAME@>@ARGS@</function> sep{} end{} offers)"},
     {"CommandR",
-     R"(think{<|START_THINKING|>|<|END_THINKING|>} json begin{<|START_ACTION|>[} \n    {"tool_call_id": "@ID@", "tool_name": "@NAME@", "parameters": @ARGS@} sep{,} end{]<|END_ACTION|>} list offers)"},
-    {"Apertus",
-     R"(think{|} named begin{<|tools_prefix|>[} {"@NAME@": @ARGS@} sep{, } end{]<|tools_suffix|>} list offers)"},
-    {"Gemma",
-     R"(think{<|channel>thought|<channel|>} named-braces begin{} <|tool_call>call:@NAME@@ARGS@<tool_call|> sep{} end{} offers)"},
+     R"(think{<|START_THINKING|>|<|END_THINKING|>} json begin{<|START_ACTION|>[} \n    )"
+     R"({"tool_call_id": "@ID@", "tool_name": "@NAME@", "parameters": @ARGS@} sep{,} )"
+     R"(end{]<|END_ACTION|>} list offers)"},
+    {"Apertus", R"(think{|} named begin{<|tools_prefix|>[} {"@NAME@": @ARGS@} sep{, } )"
+                R"(end{]<|tools_suffix|>} list offers)"},
+    {"Gemma", R"(think{<|channel>thought|<channel|>} named-braces begin{} )"
+              R"(<|tool_call>call:@NAME@@ARGS@<tool_call|> sep{} end{} offers)"},
     {"Granite",
-     R"(think{|} json begin{<|tool_call|>[} {"name": "@NAME@", "arguments": @ARGS@} sep{, } end{]} list offers)"},
+     R"(think{|} json begin{<|tool_call|>[} {"name": "@NAME@", "arguments": @ARGS@} sep{, } )"
+     R"(end{]} list offers)"},
     {"Phi",
-     R"(think{|} json begin{<|tool_call|>[} {"name": "@NAME@", "arguments": @ARGS@} sep{, } end{]<|/tool_call|>} list offers)"},
+     R"(think{|} json begin{<|tool_call|>[} {"name": "@NAME@", "arguments": @ARGS@} sep{, } )"
+     R"(end{]<|/tool_call|>} list offers)"},
     {"SmolLm",
-     R"(think{<think>|</think>} json begin{} <tool_call>\n{"name": "@NAME@", "arguments": @ARGS@}\n</tool_call> sep{\n} end{} offers)"},
+     R"(think{<think>|</think>} json begin{} <tool_call>\n{"name": "@NAME@", "arguments": )"
+     R"(@ARGS@}\n</tool_call> sep{\n} end{} offers)"},
     {"Channels", R"(think{|} channels)"},
     {"Plain", R"(think{|} none)"},
 };

@@ -306,7 +306,6 @@ const Refusal kRefusals[] = {
     {"MaxTokens", {{"max_tokens", -5}}, "max_tokens", "from 0"},
     {"Seed", {{"seed", "x"}}, "seed", "a whole number"},
     {"Stop", {{"stop", {""}}}, "stop", "1 to 1024 bytes"},
-    {"LogitBias", {{"logit_bias", {{"x", 1}}}}, "logit_bias", "token ids"},
     {"TopLogprobs", {{"top_logprobs", 3}}, "top_logprobs", "'logprobs' to be true"},
     {"ResponseFormat", {{"response_format", {{"type", "xml"}}}}, "response_format.type", "'xml'"},
     {"ResponseFormatWithoutSchema",

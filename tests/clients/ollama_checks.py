@@ -98,7 +98,7 @@ class Served:
         require(self.client.create(MADE, from_=self.model, system="Be short.",
                                    parameters={"temperature": 0}).status == "success", "not made")
         shown = self.client.show(MADE)
-        require(shown.system == "Be short." and "temperature" in shown.parameters, f"{shown}")
+        require("Be short." in shown.modelfile and "temperature" in shown.parameters, f"{shown}")
         require(self.client.chat(MADE, MESSAGES, options=OPTIONS).message.content, "no answer")
         self.client.delete(MADE)
 

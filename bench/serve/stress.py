@@ -410,8 +410,19 @@ def growth_of(samples, seconds):
     return last / first - 1
 
 
+async def load_for_vectors(address):
+    """Hostile requests ask for vectors, too, for which the model is loaded once more, and stays."""
+    connection = await Connection.open(address)
+    try:
+        connection.send(request_bytes("/v1/embeddings", {"input": "a"}))
+        await asyncio.wait_for(connection.head(), 120)
+    finally:
+        connection.close()
+
+
 async def memory(options, address):
     expected = [await witness_text(address, body) for body in WITNESSES]
+    await load_for_vectors(address)
     before = await held(address)
     before |= {name: 0 for name in before if name != "descriptors"}
     start, samples, statuses = time.monotonic(), [], {}

@@ -393,7 +393,7 @@ async def attack(address, drawn, statuses):
         connection.send(hostile_requests(drawn))
         if drawn.random() < 0.2:
             connection.end_sending()
-        status, _ = await asyncio.wait_for(connection.head(), 60)
+        status, _ = await asyncio.wait_for(connection.head(), 90)  # the server gives a client 60
         statuses[status] = statuses.get(status, 0) + 1
     except TimeoutError:
         statuses["no answer"] = statuses.get("no answer", 0) + 1

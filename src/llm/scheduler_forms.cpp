@@ -80,7 +80,7 @@ void Scheduler::planDrafts() {
   uint32_t planned = 0;
   for (const Part &part : plan_)
     planned += part.rows;
-  const uint32_t budget = plan_.empty() ? runner_.limits().stepTokens : options_.promptTokens;
+  const uint32_t budget = plan_.empty() ? runner_.limits().stepTokens : budget_.tokens();
   for (const SequencePtr &sequence : running_) {
     if (sequence->draftRows == 0)
       continue;

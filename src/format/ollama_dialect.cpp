@@ -1,5 +1,4 @@
-// Rows change the parsed values and tensors; bytes of the file stay as they are, and so does its
-// digest.
+// Rows change the parsed values and tensors. The file's bytes and its digest do not change.
 #include "format/ollama_dialect.h"
 #include "format/byte_cursor.h"
 

@@ -1,5 +1,5 @@
 // Ollama's dialect of GGUF: what its converter writes otherwise than llama.cpp's, and how it reads
-// in llama.cpp's words. A table; files that need nothing of it stay as they are.
+// in llama.cpp's words. A table; it changes nothing in files without the dialect.
 #pragma once
 
 #include "format/gguf.h"

@@ -54,7 +54,7 @@ public:
   Result<StateId> next(StateId state, uint8_t byte);
   // Dead where the text does not fit.
   Result<StateId> next(StateId state, std::string_view bytes);
-  // The number of the largest set of which all characters may come next; nothing: there is none.
+  // The largest set, by its number, whose characters may all come next; nothing: there is none.
   std::optional<uint32_t> widestSet(StateId state) const;
   const CharacterSet &setNumber(uint32_t set) const { return grammar_.setNumber(set); }
   Result<SetStep> afterSet(StateId state, uint32_t set);

@@ -26,7 +26,7 @@ private:
   static constexpr size_t kMostRules = 4'000;
   static constexpr size_t kMostLiterals = 10'000; // of one enum
 
-  // `chosen`: the lists of anyOf and oneOf of which a branch is in `all` already.
+  // `chosen`: lists of anyOf and oneOf; one branch of each is in `all` already.
   struct Task {
     SchemaSet all;
     std::vector<const jinja::Input *> chosen;

@@ -210,12 +210,4 @@ void GrammarForm::measure() {
   isWorn_ = masks_.automaton().isWorn();
 }
 
-Result<std::unique_ptr<TokenConstraint>>
-constrainByGrammar(grammar::Grammar grammar, std::shared_ptr<const grammar::TokenTrie> trie,
-                   const Tokenizer &tokenizer) {
-  SINTER_ASSIGN(const std::shared_ptr<GrammarForm> form,
-                GrammarForm::create(std::move(grammar), std::move(trie), tokenizer));
-  return form->constrain();
-}
-
 } // namespace sinter

@@ -15,8 +15,8 @@ namespace sinter {
 // How grammars write a control token: as bytes that no text has.
 std::string controlSpelling(TokenId token);
 
-// Tokens of text with their bytes, and control tokens as they are spelled for grammars. Unknown
-// ones and those that end answers are left out: no grammar can ask for them. `vocabulary` is the
+// Tokens of text with their bytes, and control tokens with their controlSpelling(). Unknown tokens
+// and those that end answers are left out: no grammar can ask for them. `vocabulary` is the
 // length of a row of logits.
 std::shared_ptr<const grammar::TokenTrie> tokenTrieOf(const Tokenizer &tokenizer,
                                                       size_t vocabulary);
@@ -57,10 +57,5 @@ private:
   std::atomic<size_t> bytes_ = 0;
   std::atomic<bool> isWorn_ = false;
 };
-
-// A constraint for one answer alone. Errors: Automaton::create's.
-Result<std::unique_ptr<TokenConstraint>>
-constrainByGrammar(grammar::Grammar grammar, std::shared_ptr<const grammar::TokenTrie> trie,
-                   const Tokenizer &tokenizer);
 
 } // namespace sinter

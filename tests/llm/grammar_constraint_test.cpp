@@ -23,10 +23,10 @@ struct Held {
   Held(std::string_view grammar, double temperature)
       : sampler(
             *Sampler::create({.temperature = temperature, .seed = 5}, kVocabulary, &tokenizer)) {
-    auto made = constrainByGrammar(*grammar::parseGbnf(grammar),
-                                   tokenTrieOf(tokenizer, tokenizer.size()), tokenizer);
+    auto made = GrammarForm::create(*grammar::parseGbnf(grammar),
+                                    tokenTrieOf(tokenizer, tokenizer.size()), tokenizer);
     EXPECT_TRUE(made.has_value());
-    sampler.setConstraint(std::move(*made));
+    sampler.setConstraint((*made)->constrain());
     sampler.begin(std::vector<TokenId>{3, 3});
   }
 

@@ -83,10 +83,10 @@ struct Held {
     EXPECT_TRUE(grammar.has_value()) << family << (grammar ? "" : grammar.error().toString());
     if (!grammar)
       return;
-    auto made = constrainByGrammar(std::move(*grammar), trie, tokenizer);
+    auto made = GrammarForm::create(std::move(*grammar), trie, tokenizer);
     EXPECT_TRUE(made.has_value()) << family << (made ? "" : made.error().toString());
     if (made)
-      constraint = std::move(*made);
+      constraint = (*made)->constrain();
   }
 
   // An answer that often takes a mark where one may come, and ends where it may.

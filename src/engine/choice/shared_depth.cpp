@@ -39,7 +39,7 @@ static int64_t stepOfShares(int64_t k, int64_t most, int64_t unit, int64_t block
 }
 
 // Most elements along K of a step, so that a thread's part fits its registers. Operands are of 16
-// bits, or blocks packed in words, of which a thread holds whole ones (28672 x 4096 on an H200, one
+// bits, or blocks packed in words, where a thread holds whole words (28672 x 4096 on an H200, one
 // token, 16 columns: Q4_0 27, Q4_K 33 us in steps of 1024; 33 and 30 of 2048).
 static int64_t mostOfStep(int64_t columns, bool words, int64_t unit) {
   constexpr int64_t kLeast = 256, kNumbers = 16 * 1024, kStepOfWords = 1024, kLongUnit = 256;

@@ -128,7 +128,7 @@ std::optional<Slot> bracedArguments(std::string_view text, size_t from, const Pr
   return Slot{at, end + 1, CallSlot::Arguments};
 }
 
-// Kimi's ids, of which a name is a part: "functions.NAME:0".
+// Kimi's ids contain the name: "functions.NAME:0".
 bool widenToId(std::string_view text, Slot &name) {
   constexpr std::string_view kBefore = "functions.";
   const std::string_view after = text.substr(name.end);

@@ -210,7 +210,7 @@ private:
   const ArgumentTags &tags_;
   const Input &root_;
   const grammar::SchemaDocument document_;
-  std::string_view word_; // by which readers find a value's end
+  std::string_view word_; // where it occurs, readers end a value
   Input::List one_;
 };
 

@@ -17,7 +17,7 @@ using plan::BufferKind;
 using plan::Expr;
 using plan::KernelId;
 
-// Spans of rows that are summed up side by side: enough for any device, and their sums stay small.
+// Split-KV partitions of all rows of a step: enough for any device, and their sums stay small.
 static constexpr int64_t kMostPartitions = 8192;
 
 struct Lowering::Attend {

@@ -301,7 +301,7 @@ plan::Step Lowering::byRows(const Expr &rows, const Steps &many, const Steps &fe
                             const Steps &one) {
   auto moreThan = [&](int64_t most) { return plan::maxOf(plan::add(rows, Expr(-most)), Expr(0)); };
   plan::Step below{plan::If{moreThan(1), few, one}};
-  return few == many ? below : plan::Step{plan::If{moreThan(kSmallM), many, {below}}};
+  return few == many ? below : plan::Step{plan::If{moreThan(kSmallBucketRows), many, {below}}};
 }
 
 bool hasBucket(graph::LaunchOp launch, StringRef bucket) {

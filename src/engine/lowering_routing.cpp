@@ -202,7 +202,7 @@ static BoundView byExpert(const Stored &packed, std::vector<Expr> extents) {
   return {packed.buffer, packed.byteOffset, std::move(extents), std::move(strides)};
 }
 
-// A tile of rows packed side by side is of one expert.
+// A tile of interleaved rows is of one expert.
 static Result<void> checkExperts(graph::GroupedDotOp op, int64_t interleave) {
   const int64_t columns = graph::columnsOf(op.getResult());
   if (columns % std::max<int64_t>(1, interleave) == 0)

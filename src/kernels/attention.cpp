@@ -461,7 +461,7 @@ void attentionPartitions(KernelBuilder &k, const Attention &p) {
   if (p.slopes)
     v.slopes = declareHeads(k, p, "slopes");
   p.scores.open(k);
-  // Spans come first: a core goes from one to the next, whose pages it has asked for already.
+  // Partitions come first: a core goes from one to the next, whose pages it has asked for already.
   k.grid(partitions.high.dim(2), p.kvHeads, v.rows.blocks.dim(0));
   Block b = loadBlock(k, v.rows, /*axis=*/2);
   Scalar partition = k.programId(0);

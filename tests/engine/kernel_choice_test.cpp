@@ -49,8 +49,8 @@ TEST(KernelChoice, ColumnStepsAreWholeScales) {
 
 TEST(KernelChoice, OneRowAndFewAndManySumInTheSameOrder) {
   auto many = chooseGemm(kernel::F32, kernel::F16, 576, 1536, MBucket::Prefill);
-  EXPECT_GT(many.blockM, kSmallM);
-  for (auto [bucket, rows] : {std::pair(MBucket::One, int64_t{1}), {MBucket::Small, kSmallM}}) {
+  EXPECT_GT(many.blockM, kSmallBucketRows);
+  for (auto [bucket, rows] : {std::pair(MBucket::One, int64_t{1}), {MBucket::Small, kSmallBucketRows}}) {
     auto fewer = chooseGemm(kernel::F32, kernel::F16, 576, 1536, bucket);
     EXPECT_EQ(fewer.blockM, rows);
     EXPECT_EQ(fewer.blockK, 1536); // one run of addresses a group of columns

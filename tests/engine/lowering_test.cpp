@@ -170,7 +170,7 @@ TEST(Lowering, AProductWithScalarsBranchesOnFewRowsToo) {
     Lowered lowered(text);
     EXPECT_TRUE(lowered.result()) << lowered.result().error().message;
     std::vector<uint32_t> of;
-    for (int64_t rows : {int64_t{1}, int64_t{2}, kSmallM, kSmallM + 1, int64_t{512}})
+    for (int64_t rows : {int64_t{1}, int64_t{2}, kSmallBucketRows, kSmallBucketRows + 1, int64_t{512}})
       of.push_back(launchOf(lowered.steps().at(step), rows).kernel.index);
     return of;
   };

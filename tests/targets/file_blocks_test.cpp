@@ -147,7 +147,7 @@ TEST_P(FileBlocks, FeedMatrixInstructions) {
     expectNear(matmulCase(format(), 64, 16, 256, "bf16"), facts, true);
 }
 
-// Rows of such a case lie word by word side by side.
+// Rows of such a case are interleaved word by word.
 KernelCase inWords(KernelCase c) {
   c.label += "_words";
   c.settings["interleave"] = "8";

@@ -108,7 +108,7 @@ inline void turn(const PackedField &field, uint8_t *unit) {
   std::memcpy(unit, &word, sizeof word);
 }
 
-// Blocks of `rows` rows side by side, unit by unit, as numeric/formats/word_packing.h says; rows
+// Blocks of `rows` interleaved rows, unit by unit, as numeric/formats/word_packing.h says; rows
 // beyond the last are zero bits.
 inline std::vector<uint8_t> interleaveBlocks(const std::vector<uint8_t> &bytes,
                                              const BlockFormat &format,

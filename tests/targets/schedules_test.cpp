@@ -92,15 +92,16 @@ TEST(CpuSchedule, SaysWhatTheKernelsAttributeSays) {
   tile::KernelModule module = buildCase(matmulCases().front());
   tile::KernelOp kernel = *module.module().getOps<tile::KernelOp>().begin();
   EXPECT_EQ(cpuScheduleOf(kernel).vectors, 0);
-  EXPECT_EQ(cpuScheduleOf(kernel).smallM, 8);
-  EXPECT_EQ(cpuScheduleOf(kernel).inPlaceM, -1);
+  EXPECT_EQ(cpuScheduleOf(kernel).inPlaceRows, 8);
+  EXPECT_EQ(cpuScheduleOf(kernel).inPlaceBlockRows, -1);
   EXPECT_EQ(cpuScheduleOf(kernel).prefetchBytes, -1);
-  tile::setSchedule(kernel, {{"prefetch", 0}, {"small_m", 4}, {"in_place", 8}, {"rows", 6}, {"vectors", 2}});
+  tile::setSchedule(
+      kernel, {{"prefetch", 0}, {"small_m", 4}, {"in_place", 8}, {"rows", 6}, {"vectors", 2}});
   EXPECT_EQ(cpuScheduleOf(kernel).prefetchBytes, 0);
   EXPECT_EQ(cpuScheduleOf(kernel).vectors, 2);
   EXPECT_EQ(cpuScheduleOf(kernel).rows, 6);
-  EXPECT_EQ(cpuScheduleOf(kernel).smallM, 4);
-  EXPECT_EQ(cpuScheduleOf(kernel).inPlaceM, 8);
+  EXPECT_EQ(cpuScheduleOf(kernel).inPlaceRows, 4);
+  EXPECT_EQ(cpuScheduleOf(kernel).inPlaceBlockRows, 8);
 }
 
 TEST(CpuSchedule, OfWhatHasNoProductsHasNothingToDecide) {

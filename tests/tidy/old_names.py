@@ -4,7 +4,7 @@ import re
 
 _PAIRS = """
 Programs::Tasks TargetKind::Cpu; Programs::Threads TargetKind::Simt; programsOf TargetProfile::kind; targetKindOf TargetProfile::kind
-ProductRules MatmulPrecision; RowBucket MBucket; kFewRows kSmallM; hasFewRows hasSmallM; few_rows small_m; Phase::Prompt Phase::Prefill; Phase::Generated Phase::Decode
+ProductRules MatmulPrecision; RowBucket MBucket; kFewRows kSmallBucketRows; hasFewRows hasSmallM; few_rows small_m; Phase::Prompt Phase::Prefill; Phase::Generated Phase::Decode
 promptSteps prefillSteps; generatedSteps decodeSteps; promptsFirst prefillFirst; planPrompts planPrefill
 planGenerated planDecode; stopYoungest preemptYoungest; PromptShares PrefillShares
 HeadGemm QkvGemm; headGemm qkvGemm; headSink qkvStore; head_sink qkv_epilogue; gemm_heads gemm_qkv

@@ -15,8 +15,8 @@ static constexpr int64_t kMostMatmulColumns = 8 * kPanelColumns;
 static constexpr int64_t kSmallMColumns = 2 * kPanelColumns; // widest tile of few rows
 // Elements of the longest block of the format table.
 static constexpr int64_t kLongestBlock = 256;
-// Tiles of products over threads: what a block holds in registers and shares, and for one row as
-// many programs as there can be, each of the rows that are packed side by side.
+// Tiles of matmuls on SIMT targets: what a thread block holds in registers and shares, and for one
+// row as many programs as there can be, each of the rows that are interleaved.
 static constexpr int64_t kFewestSimtRows = 16;
 static constexpr int64_t kSimtRows = 64, kSimtColumns = 64, kThreadStep = 64;
 static constexpr int64_t kShortK = 2048, kStepOfLongK = 1024;
@@ -51,7 +51,7 @@ static int64_t matmulColumns(int64_t n, int64_t panel, int64_t most) {
 static void chooseCpuBlocks(kernels::Gemm &p, MBucket rows) {
   bool blocks = p.b.isBlock() && p.activation.isBlock(), one = rows == MBucket::One;
   bool streams = one || (rows == MBucket::Small && !p.b.isBlock());
-  p.blockM = one ? 1 : streams ? kSmallM : blocks ? 260 : 240;
+  p.blockM = one ? 1 : streams ? kSmallBucketRows : blocks ? 260 : 240;
   p.blockN = one || blocks ? 64
              : streams     ? matmulColumns(p.n, kColumnGroup, kSmallMColumns)
                            : matmulColumns(p.n, kPanelColumns, kMostMatmulColumns);
@@ -164,7 +164,7 @@ int64_t columnsInParts(const kernels::Gemm &p, int64_t part, const TargetProfile
   constexpr int64_t kMostColumnsOfParts = 6 * kPanelColumns;
   bool copies =
       profile.kind == TargetKind::Cpu && p.blockM > 1 && !(p.b.isBlock() && p.activation.isBlock());
-  int64_t most = p.blockM > kSmallM ? kMostColumnsOfParts : kSmallMColumns;
+  int64_t most = p.blockM > kSmallBucketRows ? kMostColumnsOfParts : kSmallMColumns;
   return copies ? matmulColumns(p.n, part, std::max(part, most)) : part;
 }
 

@@ -11,8 +11,8 @@ Result<DotPacking> packingFor(const BlockFormat &format, TargetKind kind) {
   return kind == TargetKind::Cpu ? dotPacking(format) : plainDotPacking(format);
 }
 
-// Tasks read blocks side by side for integer dots alone, threads in any case: in words what decode
-// multiplies by groups, in the packing of integer dots what else has the plain form.
+// CPU targets read interleaved rows for integer dots alone, SIMT targets in any case: in words what
+// decode multiplies by groups, in the packing of integer dots what else has the plain form.
 int64_t interleavedRows(const kernel::Element &element, int64_t weights, MatmulPrecision rules) {
   bool tasks = rules.kind == TargetKind::Cpu;
   if (!element.isBlock())

@@ -16,7 +16,7 @@ Norm chooseNorm(int64_t columns, kernel::Element out, const TargetProfile &profi
 // A stream of [M, columns] f32 through a map region to f32 or a block format.
 kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out,
                                    const TargetProfile &profile);
-// Of a table whose rows lie so many side by side.
+// Of a table whose rows are interleaved by so many.
 kernels::Embed chooseEmbed(int64_t columns, kernel::Element table, int64_t rowInterleave,
                            const TargetProfile &profile);
 kernels::RopeTable chooseRopeTable(int64_t pairs, const TargetProfile &profile);

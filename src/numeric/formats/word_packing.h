@@ -7,7 +7,7 @@
 
 namespace sinter {
 
-// Rows whose blocks lie side by side, word by word: a word of each is what a quarter of a subgroup
+// Rows that are interleaved word by word: a word of each is what a quarter of a subgroup
 // of 32 reads at once.
 inline constexpr uint32_t kWordRows = 8;
 
@@ -28,7 +28,7 @@ struct WordPacking {
 
 WordPacking wordPacking(const BlockFormat &format);
 
-// The fields that put blocks of `rows` rows side by side: for kInterleavedRows as dotPacking has
+// The fields that interleave the blocks of `rows` rows: for kInterleavedRows as dotPacking has
 // it, for kWordRows as wordPacking has it. Unsupported for other numbers, and where a format has no
 // such packing.
 Result<std::vector<PackedField>> packedFields(const BlockFormat &format, uint32_t rows);

@@ -364,7 +364,7 @@ int64_t Assigner::rowsBeside(const Class &c) {
   return accumulators && c.shape.size() == 2 ? rows : 0;
 }
 
-// Words of four codes of rows side by side follow one another in memory, so neighbouring threads
+// Words of four codes of interleaved rows follow one another in memory, so neighbouring threads
 // read rows first, then words of a block. Both halves of a byte go to one thread, which reads them
 // once (tokens of an 8B shape in Q8_0 on an H100: 1.17 times as many; along K first each word lies
 // in a sector of its own).
@@ -403,7 +403,7 @@ static tile::ViewType viewInFileOrder(const Class &c) {
 }
 
 // Elements that share bytes go to one thread where it has several. Neighbouring threads read
-// neighbouring bytes: of rows side by side, then of a row.
+// neighbouring bytes: of interleaved rows, then of a row.
 SimtLayout Assigner::alongBlocks(const Class &c, tile::ViewType view) const {
   const BlockFormat &format = *tile::blockFormatOf(view.getElementType());
   constexpr size_t kWordBits = 2;

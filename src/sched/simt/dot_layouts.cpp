@@ -19,8 +19,8 @@ static Type elementOf(Value tile) {
 }
 
 bool hasSmallM(tile::DotOp dot) {
-  constexpr int64_t kSmallM = 16; // of the tallest instruction for them
-  return shapeOf(dot.getResult())[0] <= kSmallM;
+  constexpr int64_t kTallestInstructionRows = 16; // one instruction takes all of them
+  return shapeOf(dot.getResult())[0] <= kTallestInstructionRows;
 }
 
 // ---- without an instruction: four neighbours along each axis, in square shares ----

@@ -17,8 +17,8 @@ CpuSchedule cpuScheduleOf(tile::KernelOp kernel) {
   };
   read("vectors", schedule.vectors);
   read("rows", schedule.rows);
-  read("small_m", schedule.smallM);
-  read("in_place", schedule.inPlaceM);
+  read("small_m", schedule.inPlaceRows);
+  read("in_place", schedule.inPlaceBlockRows);
   read("prefetch", schedule.prefetchBytes);
   return schedule;
 }
@@ -68,8 +68,8 @@ std::vector<ScheduleDecision> decisionsOf(tile::KernelOp kernel, const CpuFacts 
   auto isRule = [&](int64_t count) {
     return matmuls.vectors.size() == 1 && matmuls.vectors.contains(count);
   };
-  ScheduleDecision vectors{"vectors", {}}, rows{"rows", {}}, smallM{"small_m", {}},
-      inPlace{"in_place", {}};
+  ScheduleDecision vectors{"vectors", {}}, rows{"rows", {}}, inPlaceRows{"small_m", {}},
+      inPlaceBlockRows{"in_place", {}};
   for (int64_t count : {1, 2, 3, 4})
     if (!isRule(count) && count * facts.lanes <= matmuls.columns &&
         (!matmuls.blocks || llvm::isPowerOf2_64(count)))
@@ -80,14 +80,14 @@ std::vector<ScheduleDecision> decisionsOf(tile::KernelOp kernel, const CpuFacts 
   // Rows of a tile that are no more than these would never have them expanded.
   for (int64_t count : {4, 12})
     if (matmuls.blocks && count < matmuls.rows)
-      smallM.values.push_back(count);
+      inPlaceRows.values.push_back(count);
   for (int64_t count : {8, 16, 64, 128})
     if (matmuls.blocks && count < matmuls.rows && count != inPlaceByRules(facts))
-      inPlace.values.push_back(count);
+      inPlaceBlockRows.values.push_back(count);
   ScheduleDecision ahead{"prefetch", {}};
-  if (matmuls.blocks && matmuls.rows <= CpuSchedule().smallM)
+  if (matmuls.blocks && matmuls.rows <= CpuSchedule().inPlaceRows)
     ahead.values = {matmuls.ahead ? 0 : kPrefetchBytes};
-  return {vectors, rows, smallM, inPlace, ahead};
+  return {vectors, rows, inPlaceRows, inPlaceBlockRows, ahead};
 }
 
 } // namespace sinter::targets::cpu

@@ -11,9 +11,10 @@ namespace sinter::targets::cpu {
 struct CpuSchedule {
   int64_t vectors = 0; // of columns in a register tile; 0: those with the fewest loads
   int64_t rows = 0;    // most rows of a register tile; 0: as many as fit
-  int64_t smallM = 8;  // largest M that reads packed weights in place; a larger one prepares them
-  // The same for block formats, which are read in passes of smallM rows; -1: by rules.
-  int64_t inPlaceM = -1;
+  // The largest M that reads packed weights in place; a larger one prepares them.
+  int64_t inPlaceRows = 8;
+  // The same for block formats, which are read in passes of inPlaceRows rows; -1: by rules.
+  int64_t inPlaceBlockRows = -1;
   // Prefetch distance of packed weights at small M; 0: hardware prefetch alone, -1: by rules.
   int64_t prefetchBytes = -1;
 };

@@ -45,7 +45,7 @@ static void turnBack(const PackedField &field, std::byte *unit) {
   std::memcpy(unit, &word, sizeof word);
 }
 
-// Gathers one row's block from `rows` blocks that lie unit by unit side by side.
+// Gathers one row's block from `rows` blocks that are interleaved unit by unit.
 static void unpackBlock(std::span<const PackedField> fields, const std::byte *group, int64_t row,
                         int64_t rows, std::byte *to) {
   for (const PackedField &field : fields) {

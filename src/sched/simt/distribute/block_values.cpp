@@ -146,7 +146,7 @@ LogicalResult Distributor::emitBlockValues(BlockLoadOp op, const BlockFormat &fo
   const SimtView &view = views_.find(op.getView())->second;
   if (int64_t rows = view.type.getInterleave(); rows && rows != kWordRows)
     return op.emitOpError() << "reads " << rows << " rows of " << format.name
-                            << " side by side, expected them in the file's order or words of "
+                            << " interleaved, expected them in the file's order or words of "
                             << kWordRows << " rows";
   if (isDequantizedInTurn(op))
     return success();

@@ -68,7 +68,7 @@ int64_t vectorsByRules(const CpuFacts &facts, tile::DotOp dot) {
   auto accumulators = cast<RankedTensorType>(dot.getAcc().getType());
   if (isBlockTile(dot.getA()))
     return accumulators.getDimSize(0) == 1 ? vectorsOfGroup(facts) : vectorsOfPanels(facts, dot);
-  if (accumulators.getDimSize(0) <= CpuSchedule().smallM && isRowInterleaved(dot))
+  if (accumulators.getDimSize(0) <= CpuSchedule().inPlaceRows && isRowInterleaved(dot))
     return std::max(vectorsOfGroup(facts), accumulators.getDimSize(0) == 1 ? kSmallMVectors : 1);
   int64_t length = dot.getTransposeB() ? 1 : dequantizedLength(dot.getB());
   return vectorsFor(facts, accumulators.getDimSize(0), accumulators.getDimSize(1), length);
@@ -194,13 +194,13 @@ LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, const Columns &colum
                          : rowsOfBlocks(facts_, vectors, tileRows);
   bool few = expands(facts_, dot) || placement_.of(dot.getB()) == Place::Packed;
   if (few && !columns.words && !columns.packed)
-    most = std::min(most, schedule_.smallM);
+    most = std::min(most, schedule_.inPlaceRows);
   if (schedule_.rows)
     most = std::min(most, schedule_.rows);
   most = columns.inside.value_or(true) ? rowsInFewestBlocks(most, tileRows) : 1;
   Value limit = rowLimit(dot), from = index(0);
   SmallVector<int64_t> sizes{most};
-  bool scalars = !isBlockTile(dot.getA()) && !columns.packed && tileRows <= schedule_.smallM;
+  bool scalars = !isBlockTile(dot.getA()) && !columns.packed && tileRows <= schedule_.inPlaceRows;
   for (int64_t rows = std::min(kRestRows, most - 1); rows > 0; --rows)
     if (scalars || rows == kRestRows || rows == 1)
       sizes.push_back(rows);
@@ -233,9 +233,9 @@ LogicalResult Blocker::endOtherRows(tile::DotOp dot, Value into, Value from,
 int64_t Blocker::smallMColumns(tile::DotOp dot) {
   if (isBlockTile(dot.getA()))
     return kInterleavedRows;
-  return facts_.lanes *
-         std::clamp<int64_t>(facts_.accumulatorBudget() / std::max<int64_t>(schedule_.smallM, 1), 1,
-                             kSmallMVectors);
+  return facts_.lanes * std::clamp<int64_t>(facts_.accumulatorBudget() /
+                                                std::max<int64_t>(schedule_.inPlaceRows, 1),
+                                            1, kSmallMVectors);
 }
 
 // Whether b has all of the columns; null where it does not matter. Masks cost even if all lanes are
@@ -310,8 +310,8 @@ LogicalResult Blocker::dotColumnLoops(tile::DotOp dot, Value into, int64_t step,
 // The largest M that reads b in place.
 int64_t Blocker::mostInPlace(tile::DotOp dot) const {
   if (!isBlockTile(dot.getA()))
-    return schedule_.smallM;
-  return schedule_.inPlaceM >= 0 ? schedule_.inPlaceM : inPlaceByRules(facts_);
+    return schedule_.inPlaceRows;
+  return schedule_.inPlaceBlockRows >= 0 ? schedule_.inPlaceBlockRows : inPlaceByRules(facts_);
 }
 
 LogicalResult Blocker::dotColumns(tile::DotOp dot, Value into, int64_t step) {

@@ -44,7 +44,7 @@ private:
   mlir::Value block_;
 };
 
-/// One of the rows that lie packed side by side from `base` on, in the file's order: lanes are
+/// One of the interleaved rows that begin at `base`, in the file's order: lanes are
 /// elements, and one place is a scalar. `row` (index) is below kInterleavedRows.
 class PackedRow : public BlockBytes {
 public:
@@ -63,7 +63,7 @@ private:
   mlir::Value row_;
 };
 
-/// Packed blocks of rows side by side: lanes are rows from `firstRow` on.
+/// Packed blocks of interleaved rows: lanes are rows from `firstRow` on.
 class PackedBlocks : public BlockBytes {
 public:
   PackedBlocks(mlir::OpBuilder &b, mlir::Location loc, mlir::Value base, const DotPacking &packing,

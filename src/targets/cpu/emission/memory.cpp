@@ -475,7 +475,7 @@ void Emitter::emitPrefetchAt(Value pointer, int32_t cache) {
   LLVM::Prefetch::create(b_, loc_, pointer, /*rw=*/0, /*hint=*/cache, /*cache=*/1);
 }
 
-// The blocks of rows that lie side by side, which begin with the first row of a group. Few lines go
+// The blocks of interleaved rows, which begin with the first row of a group. Few lines go
 // to the first cache, which is a little faster (kExpandPrefetch); many wait for its few buffers,
 // and loads with them (1B Q6_K on a Zen 4, 108 lines: 1.015 of the time).
 static constexpr int64_t kMostLinesIntoFirstCache = 20;

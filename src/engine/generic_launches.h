@@ -23,8 +23,8 @@ public:
   virtual BoundView constant(std::vector<plan::Expr> extents, std::vector<uint8_t> bytes) = 0;
 };
 
-using GenericParams = std::variant<kernels::MapViews, kernels::ReduceViews, kernels::IotaViews,
-                                   kernels::GatherViews, kernels::Gemm>;
+using GenericParams = std::variant<kernels::MapViews, kernels::ReduceViews, kernels::FoldViews,
+                                   kernels::IotaViews, kernels::GatherViews, kernels::Gemm>;
 
 // A launch of the registry's kernel with these parameters; `variant` tells kernels apart whose
 // fields are equal. Views are in the order of the kernel's arguments.
@@ -35,8 +35,9 @@ struct GenericLaunch {
 };
 
 // In their order. Unsupported: an operation that has no generic form (of the decoder's vocabulary,
-// and norms, which graph::decomposeNorms takes apart), a product of block formats, and views of
-// more than kernels::kMaxViewRank axes.
+// and norms, which graph::decomposeNorms takes apart), activations in blocks, and views of more
+// than kernels::kMaxViewRank axes. Weights in blocks are dequantized first where a kernel takes
+// none.
 Result<std::vector<GenericLaunch>> genericLaunches(mlir::Operation *op, ValueMemory &memory);
 
 } // namespace sinter::engine

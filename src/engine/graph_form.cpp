@@ -35,7 +35,7 @@ static bool isOfActivations(graph::QuantizeOp op) {
 static bool isOfFormats(Type a, Type b) {
   if (tile::activationFormatOf(b))
     return false;
-  if (!isa<tile::BlockType>(a))
+  if (!tile::activationFormatOf(a))
     return true;
   const ActivationFormat *rows = tile::activationFormatOf(a);
   const BlockFormat *weights = tile::blockFormatOf(b);
@@ -48,8 +48,10 @@ static bool hasKernel(Operation *op) {
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case([](graph::QuantizeOp o) { return isOfActivations(o); })
       .Case<graph::DotGeneralOp, graph::GroupedDotOp>([](auto o) {
-        return isOfFormats(o.getA().getType().getElementType(),
-                           o.getB().getType().getElementType());
+        Type a = o.getA().getType().getElementType();
+        const bool byExperts = isa<graph::GroupedDotOp>(o);
+        return isOfFormats(a, o.getB().getType().getElementType()) &&
+               !(byExperts && tile::blockFormatOf(a));
       })
       .Case([](graph::PagedAttentionOp o) { return isCache(o); })
       .Default([](Operation *) { return true; });

@@ -34,9 +34,12 @@ public:
     return operand.view();
   }
   BoundView temporary(std::vector<Expr> extents, Type element) override {
-    Expr bytes(elementBytes(element).bytes);
-    for (const Expr &extent : extents)
-      bytes = plan::mul(bytes, extent);
+    const ElementBytes size = elementBytes(element);
+    Expr bytes(size.bytes);
+    for (auto [axis, extent] : llvm::enumerate(extents)) // whole blocks along the last axis
+      bytes = plan::mul(bytes, axis + 1 == extents.size() && size.length > 1
+                                   ? plan::ceilDiv(extent, Expr(size.length))
+                                   : extent);
     const BufferId buffer =
         lowering_.addBuffer("temp." + std::to_string(lowering_.plan_.buffers.size()),
                             BufferKind::Temp, plan::mul(bytes, lowering_.phase_));
@@ -71,6 +74,8 @@ static Result<KernelId> addKernel(KernelSet &kernels, const GenericLaunch &launc
     return addKernel(kernels, "map_views", *map, kernels::mapViews, variant);
   if (auto *reduce = std::get_if<kernels::ReduceViews>(&launch.params))
     return addKernel(kernels, "reduce_views", *reduce, kernels::reduceViews, variant);
+  if (auto *fold = std::get_if<kernels::FoldViews>(&launch.params))
+    return addKernel(kernels, "fold_views", *fold, kernels::foldViews, variant);
   if (auto *iota = std::get_if<kernels::IotaViews>(&launch.params))
     return addKernel(kernels, "iota_views", *iota, kernels::iotaViews, variant);
   if (auto *gather = std::get_if<kernels::GatherViews>(&launch.params))

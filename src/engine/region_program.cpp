@@ -112,10 +112,9 @@ static double numberOf(arith::ConstantOp op) {
                                   : static_cast<double>(whole.getSExtValue());
 }
 
-RegionProgram readRegion(graph::MapOp map) {
+RegionProgram readRegion(mlir::Block &block) {
   RegionProgram program;
   llvm::DenseMap<Value, uint32_t> numbers;
-  mlir::Block &block = map.getBody().front();
   for (BlockArgument argument : block.getArguments()) {
     numbers[argument] = static_cast<uint32_t>(program.operands.size());
     program.operands.push_back(scalarElement(argument.getType()));
@@ -139,7 +138,8 @@ RegionProgram readRegion(graph::MapOp map) {
       made = add({Kind::Elementwise, SINTER_OP_NEG, {made}, element, 0}); // i1 converts to 0 and 1
     numbers[op.getResult(0)] = made;
   }
-  program.result = numbers.at(cast<graph::YieldOp>(block.getTerminator()).getValue());
+  for (Value yielded : block.getTerminator()->getOperands())
+    program.results.push_back(numbers.at(yielded));
   return program;
 }
 
@@ -154,7 +154,9 @@ std::string RegionProgram::text() const {
       text += " %" + std::to_string(operand);
     text += ";";
   }
-  return text + "%" + std::to_string(result);
+  for (uint32_t result : results)
+    text += "%" + std::to_string(result);
+  return text;
 }
 
 // ---- replaying ----
@@ -178,8 +180,9 @@ static kernel::Tile fill(kernel::KernelBuilder &k, const RegionProgram::Node &no
   return k.full(node.element, {rows, columns}, whole);
 }
 
-kernel::Tile RegionProgram::replay(kernel::KernelBuilder &k, const std::vector<kernel::Tile> &tiles,
-                                   int64_t rows, int64_t columns) const {
+std::vector<kernel::Tile> RegionProgram::replay(kernel::KernelBuilder &k,
+                                                const std::vector<kernel::Tile> &tiles,
+                                                int64_t rows, int64_t columns) const {
   std::vector<kernel::Tile> values = tiles;
   for (const Node &node : nodes) {
     std::vector<kernel::Operand> of;
@@ -207,7 +210,10 @@ kernel::Tile RegionProgram::replay(kernel::KernelBuilder &k, const std::vector<k
       break;
     }
   }
-  return values[result];
+  std::vector<kernel::Tile> made;
+  for (uint32_t result : results)
+    made.push_back(values[result]);
+  return made;
 }
 
 } // namespace sinter::engine

@@ -1,4 +1,4 @@
-// The region of a graph.map on any elements, as data that kernels replay on tiles.
+// The region of a graph.map or graph.fold on any elements, as data that kernels replay on tiles.
 #pragma once
 
 #include "graph/graph.h"
@@ -23,17 +23,18 @@ struct RegionProgram {
 
   std::vector<kernel::Element> operands;
   std::vector<Node> nodes;
-  uint32_t result = 0;
+  std::vector<uint32_t> results;
 
   // For kernel keys: equal text means equal work.
   std::string text() const;
-  // The result of [rows, columns] tiles of the operands' elements.
-  kernel::Tile replay(kernel::KernelBuilder &k, const std::vector<kernel::Tile> &tiles,
-                      int64_t rows, int64_t columns) const;
+  // The results of [rows, columns] tiles of the operands' elements.
+  std::vector<kernel::Tile> replay(kernel::KernelBuilder &k, const std::vector<kernel::Tile> &tiles,
+                                   int64_t rows, int64_t columns) const;
 };
 
-// Of a verified map: each operation of graph/ir/scalar_ops.h has a form.
-RegionProgram readRegion(graph::MapOp map);
+// Of a verified region, whose arguments are the operands: each operation of graph/ir/scalar_ops.h
+// has a form.
+RegionProgram readRegion(mlir::Block &block);
 
 // The kernel element of a scalar element of the graph.
 kernel::Element scalarElement(mlir::Type element);

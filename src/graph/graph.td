@@ -16,7 +16,7 @@ def Graph_Dialect : Dialect {
   let summary = "models: operations on tensors with symbolic extents";
   let description = [{
     At most 60 operations. Tensors have any rank; elements are f32, f16, bf16, i32, i1 or a block format. Elementwise
-    work (arithmetic, comparisons, select, casts) lives in regions of `map` in arith and math. State (the KV cache) is
+    work (arithmetic, comparisons, select, casts) lives in regions of `map` and `fold` in arith and math. State (the KV cache) is
     a value like any other: an operation that writes it returns its next version, and only the last version may be read.
   }];
   let useDefaultAttributePrinterParser = 1;
@@ -145,21 +145,29 @@ def Graph_OutputOp : Graph_Op<"output", []> {
 def Graph_GatherOp : Graph_Op<"gather", [Pure]> {
   let summary = "slices of a table along an axis by index; indices outside give zeros";
   let description = [{
-    The result has the table's shape with the index's shape in place of the axis, which is the first by default. The
-    result of a table of floats or of a block format may be f32: elements are converted or dequantized then.
+    The result has the table's shape with the index's shape in place of the axis, which is the first by default. Batch
+    axes, which table and index share pair by pair, stay where the table has them: with the first axis of both as batch
+    axis and `along 1`, result[b, j, i] = table[b, index[b, j], i]. The result of a table of floats or of a block format
+    may be f32: elements are converted or dequantized then.
   }];
   let arguments = (ins Graph_Tensor:$table, Graph_Tensor:$index,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$table_batch,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$index_batch,
                        DefaultValuedAttr<ConfinedAttr<I64Attr, [IntNonNegative]>, "0">:$axis);
   let results = (outs Graph_Tensor:$result);
   let assemblyFormat = [{
-    $table `,` $index (`along` $axis^)? attr-dict `:` type($table) `,` type($index) `->` type($result)
+    $table `,` $index (`batch` $table_batch^ `x` $index_batch)? (`along` $axis^)? attr-dict
+    `:` type($table) `,` type($index) `->` type($result)
   }];
   let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$table, "::mlir::Value":$index), [{
-    build($_builder, $_state, result, table, index, $_builder.getI64IntegerAttr(0));
+    ::mlir::DenseI64ArrayAttr none;
+    build($_builder, $_state, result, table, index, none, none, $_builder.getI64IntegerAttr(0));
   }]>];
   let extraClassDeclaration = [{
     /// Whether it takes rows of so many columns as f32, as an embedding does.
     bool isEmbedding();
+    /// The axes of the index that are no batch axes, in their order.
+    ::llvm::SmallVector<int64_t> getIndexAxes();
   }];
   let hasVerifier = 1;
 }
@@ -240,10 +248,14 @@ def Graph_MapOp : Graph_Op<"map", [Pure, SingleBlock, IsolatedFromAbove]> {
   let hasVerifier = 1;
 }
 
-def Graph_YieldOp : Graph_Op<"yield", [Pure, Terminator, HasParent<"MapOp">]> {
-  let summary = "the element that a map makes";
-  let arguments = (ins AnyType:$value);
-  let assemblyFormat = "$value attr-dict `:` type($value)";
+def Graph_YieldOp : Graph_Op<"yield", [Pure, Terminator, ParentOneOf<["MapOp", "FoldOp"]>]> {
+  let summary = "the element that a map makes, or a fold's next accumulators";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "$values attr-dict `:` type($values)";
+  let extraClassDeclaration = [{
+    /// The one of a map.
+    ::mlir::Value getValue() { return getValues().front(); }
+  }];
 }
 
 def Graph_ReduceOp : Graph_Op<"reduce", [Pure]> {
@@ -259,8 +271,38 @@ def Graph_ReduceOp : Graph_Op<"reduce", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Graph_FoldOp : Graph_Op<"fold", [Pure, SingleBlock, IsolatedFromAbove]> {
+  let summary = "a reduction by a region: accumulators take the elements along axes, one after another";
+  let description = [{
+    The values have one shape. Each result has it without these axes, or with extent 1 for each of them, as its rank
+    says. Results begin as `from` says, one number each. For the elements in row-major order the region makes their next
+    values of the accumulators and one element of each value, its arguments in this order. So an argmax folds values
+    and an iota into a largest element and its index. The region's operations are those of a map. Results are f32, i32
+    or i1; graph.reduce sums and compares faster, in an order of the kernel's own.
+  }];
+  let arguments = (ins Variadic<Graph_Tensor>:$values, ArrayAttr:$from, DenseI64ArrayAttr:$axes);
+  let results = (outs Variadic<Graph_Tensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $values `from` $from `over` $axes attr-dict `:` type($values) `->` type($results) $body
+  }];
+  let extraClassDeclaration = [{
+    /// The axes in ascending order.
+    ::llvm::SmallVector<int64_t> getFoldAxes();
+  }];
+  let hasVerifier = 1;
+}
+
 def Graph_QuantizeOp : Graph_Op<"quantize", [Pure]> {
   let summary = "rounds f32 rows to a block format or a shorter float";
+  let arguments = (ins Graph_Tensor:$value);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Graph_DequantizeOp : Graph_Op<"dequantize", [Pure]> {
+  let summary = "the f32 values of a tensor of a block format, for operations that take scalars alone";
   let arguments = (ins Graph_Tensor:$value);
   let results = (outs Graph_Tensor:$result);
   let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
@@ -282,7 +324,7 @@ def Graph_ReshapeOp : Graph_Op<"reshape", [Pure]> {
 }
 
 def Graph_TransposeOp : Graph_Op<"transpose", [Pure]> {
-  let summary = "axis i of the result is axis permutation[i] of the value";
+  let summary = "axis i of the result is axis permutation[i] of the value; of a block format the last axis stays";
   let arguments = (ins Graph_Tensor:$value, DenseI64ArrayAttr:$permutation);
   let results = (outs Graph_Tensor:$result);
   let assemblyFormat = "$value `to` $permutation attr-dict `:` type($value) `->` type($result)";

@@ -181,6 +181,7 @@ std::vector<KernelEntry> kernelRegistry() {
                        attentionCombine),
       entry<MapViews>("map_views", "elements of strided views: copies, broadcasts", mapViews),
       entry<ReduceViews>("reduce_views", "sums, products, extremes along axes", reduceViews),
+      entry<FoldViews>("fold_views", "accumulators along axes, by a region", foldViews),
       entry<IotaViews>("iota_views", "indices along an axis", iotaViews),
       entry<GatherViews>("gather_views", "slices of a table by index", gatherViews),
       entry<TopK>("top_k", "the largest elements of rows and their indices", topK),

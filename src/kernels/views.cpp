@@ -1,4 +1,4 @@
-// Maps, reductions, iota and gathers over strided views.
+// Maps, reductions, folds, iota and gathers over strided views.
 #include "kernels/views.h"
 
 #include <limits>
@@ -16,8 +16,10 @@ static Element inMemory(const Element &element) {
   return element == I1 ? I8 : element;
 }
 
-// A tile as it was loaded, in the operand's elements.
+// A tile as it was loaded, in the operand's elements; blocks are dequantized.
 static Tile loaded(const Tile &tile, const Element &element) {
+  if (element.isBlock())
+    return dequantize(tile);
   return element == I1 ? tile != 0 : tile;
 }
 
@@ -91,11 +93,15 @@ void mapViews(KernelBuilder &k, const MapViews &p) {
   const Box box = openBlocks(k, out, p.rank, p.blockRows, p.blockColumns);
   std::vector<Tile> tiles;
   for (size_t i = 0; i < views.size(); ++i) {
-    Tile tile = reshape(load(views[i], box.at(), box.shape), {box.rows, box.columns});
-    tiles.push_back(loaded(tile, p.operands[i].element));
+    const Tile tile = load(views[i], box.at(), box.shape);
+    const Element element = p.operands[i].element;
+    const std::vector<int64_t> shape = {box.rows, box.columns};
+    tiles.push_back(element.isBlock() ? reshape(loaded(tile, element), shape)
+                                      : loaded(reshape(tile, shape), element));
   }
   Tile result = p.apply ? p.apply(k, tiles, box.rows, box.columns) : tiles[0];
-  const Element made = p.apply ? p.out.element : p.operands[0].element;
+  const Element first = p.operands.empty() ? p.out.element : p.operands[0].element;
+  const Element made = p.apply ? p.out.element : first.isBlock() ? F32 : first;
   store(out, box.at(), reshape(stored(result, made, p.out.element), box.shape));
 }
 
@@ -167,16 +173,11 @@ namespace {
 // One program's walk over the reduced axes.
 struct Reduction {
   KernelBuilder &k;
-  const ReduceViews &p;
-  View in;
-  Box box;          // of out
-  Element computed; // of the accumulator
-  Neutral neutral;
+  const ReducedAxes &p;
+  Box box; // of out
 
-  Operand pad() const { return neutral.operand(); }
-
-  // The tile at indices of the reduced axes, [rows, columns].
-  Tile tileAt(const std::vector<Scalar> &reduced) const {
+  // The tile of an operand at indices of the reduced axes, [rows, columns].
+  Tile tileAt(const View &in, const std::vector<Scalar> &reduced, const Operand &pad) const {
     std::vector<Operand> offsets;
     std::vector<int64_t> shape;
     auto add = [&](const Scalar &offset, int64_t extent) {
@@ -192,27 +193,33 @@ struct Reduction {
       add(reduced[axis], !p.across && axis == p.reduced - 1 ? p.blockColumns : 1);
     if (p.across)
       add(box.offsets[last], p.blockColumns);
-    Tile tile = reshape(load(in, offsets, shape, pad()), {box.rows, p.blockColumns});
-    return inMemory(p.in.element) == computed ? tile : convert(tile, computed);
+    return reshape(load(in, offsets, shape, pad), {box.rows, p.blockColumns});
   }
 
-  // Goes on with axis `axis` of the reduced ones.
-  Tile walk(std::vector<Scalar> reduced, int64_t axis, const Tile &sum) const {
-    if (axis == p.reduced) {
-      const Tile tile = tileAt(reduced);
-      return combined(p.combine, sum, p.across ? tile : reducedColumns(p.combine, tile));
-    }
+  // step(carried, indices) for all indices of the reduced axes of `in`, from axis `axis` on.
+  template <class Step>
+  std::vector<Value> walk(const View &in, const std::vector<Scalar> &reduced, int64_t axis,
+                          const std::vector<Value> &carried, const Step &step) const {
+    if (axis == p.reduced)
+      return step(carried, reduced);
     const uint32_t first = static_cast<uint32_t>(p.across ? p.kept - 1 : p.kept);
-    const int64_t step = !p.across && axis == p.reduced - 1 ? p.blockColumns : 1;
-    return k.forLoop(0, in.dim(first + static_cast<uint32_t>(axis)), step, sum,
-                     [&](Scalar at, Tile carried) {
+    const int64_t stride = !p.across && axis == p.reduced - 1 ? p.blockColumns : 1;
+    return k.forLoop(0, in.dim(first + static_cast<uint32_t>(axis)), stride, carried,
+                     [&](Scalar at, std::span<Value> inner) {
                        std::vector<Scalar> more = reduced;
                        more.push_back(at);
-                       return walk(std::move(more), axis + 1, carried);
+                       return walk(in, more, axis + 1, {inner.begin(), inner.end()}, step);
                      });
   }
 };
 } // namespace
+
+// Out's last axis is cut into the program's rows, or columns across.
+static Reduction openReduction(KernelBuilder &k, const ReducedAxes &p, const View &out) {
+  Box box = openBlocks(k, out, p.kept, 1, p.across ? p.blockColumns : p.blockRows);
+  box.rows = p.across ? 1 : p.blockRows;
+  return {k, p, box};
+}
 
 void reduceViews(KernelBuilder &k, const ReduceViews &asked) {
   ReduceViews p = asked;
@@ -221,17 +228,71 @@ void reduceViews(KernelBuilder &k, const ReduceViews &asked) {
   View in = inView(k, "in", p.in, p.kept + p.reduced);
   View out = outView(k, {p.out, true}, p.kept);
   const bool isFloat = p.in.element.isFloat();
-  // Out's last axis is cut into the program's rows, or columns across.
-  Box box = openBlocks(k, out, p.kept, 1, p.across ? p.blockColumns : p.blockRows);
-  box.rows = p.across ? 1 : p.blockRows;
+  const Reduction reduction = openReduction(k, p, out);
+  const Box &box = reduction.box;
   const Element computed = isFloat ? F32 : inMemory(p.in.element); // bits of bytes
-  const Reduction reduction{k, p, in, box, computed, {isFloat, p.combine}};
   const int64_t columns = p.across ? p.blockColumns : 1;
-  const double start = reduction.neutral.number();
+  const Neutral neutral{isFloat, p.combine};
+  const double start = neutral.number();
   Tile first = isFloat ? k.full(computed, {box.rows, columns}, start)
                        : k.full(computed, {box.rows, columns}, static_cast<int64_t>(start));
-  Tile sum = reduction.walk({}, 0, first);
+  const std::vector<Value> sums = reduction.walk(
+      in, {}, 0, {first}, [&](const std::vector<Value> &carried, const std::vector<Scalar> &at) {
+        Tile tile = reduction.tileAt(in, at, neutral.operand());
+        tile = inMemory(p.in.element) == computed ? tile : convert(tile, computed);
+        return std::vector<Value>{combined(p.combine, Tile(carried[0]),
+                                           p.across ? tile : reducedColumns(p.combine, tile))};
+      });
+  const Tile sum(sums[0]);
   store(out, box.at(), reshape(computed == inMemory(p.out) ? sum : convert(sum, p.out), box.shape));
+}
+
+// ---- folds ----
+
+// Accumulators of truth values are carried as bytes, as they are stored.
+static Tile firstOf(KernelBuilder &k, const FoldViews::Accumulator &accumulator,
+                    const std::vector<int64_t> &shape) {
+  if (accumulator.element.isFloat())
+    return k.full(accumulator.element, shape, accumulator.from);
+  return k.full(inMemory(accumulator.element), shape, static_cast<int64_t>(accumulator.from));
+}
+
+void foldViews(KernelBuilder &k, const FoldViews &asked) {
+  FoldViews p = asked;
+  if (!p.across)
+    p.blockColumns = 1;
+  std::vector<View> ins, outs;
+  for (size_t i = 0; i < p.operands.size(); ++i)
+    ins.push_back(inView(k, "in" + std::to_string(i), p.operands[i], p.kept + p.reduced));
+  for (size_t i = 0; i < p.results.size(); ++i)
+    outs.push_back(k.out("out" + std::to_string(i), inMemory(p.results[i].element),
+                         dynamicShape(p.kept), {.strided = true}));
+  const Reduction reduction = openReduction(k, p, outs[0]);
+  const Box &box = reduction.box;
+  const int64_t rows = box.rows, columns = p.blockColumns;
+  std::vector<Value> first;
+  for (const FoldViews::Accumulator &accumulator : p.results)
+    first.push_back(firstOf(k, accumulator, {rows, columns}));
+  auto step = [&](const std::vector<Value> &carried, const std::vector<Scalar> &at) {
+    std::vector<Tile> tiles;
+    for (size_t i = 0; i < p.results.size(); ++i)
+      tiles.push_back(loaded(Tile(carried[i]), p.results[i].element));
+    for (size_t i = 0; i < ins.size(); ++i) {
+      const Element element = p.operands[i].element;
+      const Operand pad = element.isFloat() ? Operand(0.0) : Operand(int64_t(0));
+      tiles.push_back(loaded(reduction.tileAt(ins[i], at, pad), element));
+    }
+    const std::vector<Tile> made =
+        p.apply ? p.apply(k, tiles, rows, columns)
+                : std::vector<Tile>{tiles[0] + toF32(tiles[1], p.operands[0].element)};
+    std::vector<Value> next;
+    for (size_t i = 0; i < made.size(); ++i)
+      next.push_back(stored(made[i], p.results[i].element, p.results[i].element));
+    return next;
+  };
+  const std::vector<Value> sums = reduction.walk(ins[0], {}, 0, first, step);
+  for (size_t i = 0; i < outs.size(); ++i)
+    store(outs[i], box.at(), reshape(Tile(sums[i]), box.shape));
 }
 
 // ---- iota, gather ----
@@ -247,12 +308,16 @@ void iotaViews(KernelBuilder &k, const IotaViews &p) {
 }
 
 void gatherViews(KernelBuilder &k, const GatherViews &p) {
-  View table = inView(k, "table", p.table, 3);
-  View index = k.in("index", I32, {dyn});
-  View out = outView(k, {p.out, false}, 3);
-  const Box box = openBlocks(k, out, 3, 1, p.blockColumns);
-  Scalar row = convert(loadScalar(index, {box.offsets[1]}), Index);
-  Tile tile = load(table, {box.offsets[0], row, box.offsets[2]}, box.shape);
+  const int64_t batch = p.batched ? 1 : 0, rank = 3 + batch;
+  View table = inView(k, "table", p.table, rank);
+  View index = k.in("index", I32, dynamicShape(1 + batch));
+  View out = outView(k, {p.out, false}, rank);
+  const Box box = openBlocks(k, out, rank, 1, p.blockColumns);
+  std::vector<Operand> at = box.at();
+  const Scalar found = p.batched ? loadScalar(index, {box.offsets[0], box.offsets[2]})
+                                 : loadScalar(index, {box.offsets[1]});
+  at[1 + batch] = convert(found, Index);
+  Tile tile = load(table, at, box.shape);
   const Element from = p.table.element;
   store(out, box.at(), from == p.out ? tile : fromF32(toF32(tile, from), p.out));
 }
@@ -275,18 +340,29 @@ void visitFields(MapViews &p, FieldVisitor &visitor) {
   visitor.flag("strided_out", p.out.strided, "out's innermost stride is given at launch");
 }
 
+static void visitReduced(ReducedAxes &p, ViewOperand &in, FieldVisitor &visitor) {
+  visitor.integer("kept", p.kept, 1, kMaxViewRank - 1, "axes that stay");
+  visitor.integer("reduced", p.reduced, 1, kMaxViewRank - 1, "axes that are combined");
+  visitor.flag("across", p.across, "the last axis of the operands stays");
+  visitor.flag("strided", in.strided, "the innermost stride of the first is given at launch");
+  visitor.integer("block_rows", p.blockRows, 1, kMaxBlock, "results of one program, along");
+  visitor.integer("block_columns", p.blockColumns, 1, kMaxBlock, "columns of one step");
+}
+
 void visitFields(ReduceViews &p, FieldVisitor &visitor) {
   visitor.format("in", p.in.element, "element type of in");
   visitor.format("out", p.out, "element type of out");
   int64_t combine = static_cast<int64_t>(p.combine);
   visitor.integer("combine", combine, 0, 5, "0 sum, 1 product, 2 max, 3 min, 4 all, 5 any");
   p.combine = static_cast<Combine>(combine);
-  visitor.integer("kept", p.kept, 1, kMaxViewRank - 1, "axes that stay");
-  visitor.integer("reduced", p.reduced, 1, kMaxViewRank - 1, "axes that are combined");
-  visitor.flag("across", p.across, "the last axis of in stays");
-  visitor.flag("strided", p.in.strided, "in's innermost stride is given at launch");
-  visitor.integer("block_rows", p.blockRows, 1, kMaxBlock, "results of one program, along");
-  visitor.integer("block_columns", p.blockColumns, 1, kMaxBlock, "columns of one step");
+  visitReduced(p, p.in, visitor);
+}
+
+void visitFields(FoldViews &p, FieldVisitor &visitor) {
+  ViewOperand none;
+  ViewOperand &first = p.operands.empty() ? none : p.operands[0];
+  visitor.format("in", first.element, "element type of in0");
+  visitReduced(p, first, visitor);
 }
 
 void visitFields(IotaViews &p, FieldVisitor &visitor) {
@@ -298,6 +374,7 @@ void visitFields(IotaViews &p, FieldVisitor &visitor) {
 void visitFields(GatherViews &p, FieldVisitor &visitor) {
   visitor.format("table", p.table.element, "element type of table");
   visitor.format("out", p.out, "element type of out");
+  visitor.flag("batched", p.batched, "the first axis of all arguments is a batch axis");
   visitor.flag("strided", p.table.strided, "table's innermost stride is given at launch");
   visitor.integer("block_columns", p.blockColumns, 1, kMaxBlock, "columns of one program");
 }

@@ -1,14 +1,15 @@
 // Random graphs as launches of generic kernels, each run by the tile interpreter on host memory,
 // agree with the reference evaluator.
+#include "engine/elements.h"
 #include "engine/generic_launches.h"
 #include "engine/region_program.h"
+#include "graph/evaluate/tensor_bytes.h"
 #include "graph/evaluation.h"
 #include "graph/ir/extent.h"
 #include "graph/ir/scalar_ops.h"
 #include "graph/ir/symbols.h"
 #include "graph/random_graph.h"
 #include "graph/rewrite/passes.h"
-#include "numeric/half.h"
 #include "tile/front/front.h"
 #include "tile/interpreter/interpreter.h"
 #include "tile/mlir_pch.h"
@@ -31,32 +32,29 @@ public:
   Result<BoundView> view(mlir::Value value) override {
     auto [found, isNew] = views_.try_emplace(value);
     if (isNew)
-      found->second = room(extentsOf(type(value)), bytesOf(type(value).getElementType()));
+      found->second = room(extentsOf(type(value)), elementBytes(type(value).getElementType()));
     return found->second;
   }
   BoundView temporary(std::vector<Expr> extents, mlir::Type element) override {
-    return room(std::move(extents), bytesOf(element));
+    return room(std::move(extents), elementBytes(element));
   }
   BoundView constant(std::vector<Expr> extents, std::vector<uint8_t> bytes) override {
-    BoundView view = room(std::move(extents), 0);
+    BoundView view = room(std::move(extents), {});
     buffers_[view.buffer.index] = std::move(bytes);
     return view;
   }
 
   void write(mlir::Value value, const Tensor &tensor) {
     const BoundView to = *view(value);
-    std::vector<uint8_t> &bytes = buffers_[to.buffer.index];
-    for (size_t i = 0; i < tensor.values.size(); ++i)
-      writeElement(type(value).getElementType(), tensor.values[i], bytes.data(), i);
+    buffers_[to.buffer.index] = *graph::encodeTensor(tensor, type(value).getElementType());
   }
   std::vector<double> read(mlir::Value value) {
     const BoundView from = *view(value);
-    mlir::Type element = type(value).getElementType();
-    const std::vector<uint8_t> &bytes = buffers_[from.buffer.index];
-    std::vector<double> values(bytes.size() / bytesOf(element));
-    for (size_t i = 0; i < values.size(); ++i)
-      values[i] = readElement(element, bytes.data(), i);
-    return values;
+    graph::Shape shape;
+    for (const Expr &extent : from.extents)
+      shape.push_back(evaluate(extent));
+    return graph::decodeTensor(type(value).getElementType(), shape, buffers_[from.buffer.index])
+        ->values;
   }
 
   tile::HostView hostView(const BoundView &view) {
@@ -75,9 +73,6 @@ public:
 private:
   static mlir::RankedTensorType type(mlir::Value value) {
     return llvm::cast<mlir::RankedTensorType>(value.getType());
-  }
-  static int64_t bytesOf(mlir::Type element) {
-    return element.isInteger(1) ? 1 : element.getIntOrFloatBitWidth() / 8;
   }
   int64_t evaluate(const Expr &expr) {
     std::vector<int64_t> values;
@@ -101,46 +96,15 @@ private:
     }
     return extents;
   }
-  BoundView room(std::vector<Expr> extents, int64_t bytes) {
-    int64_t count = bytes;
+  BoundView room(std::vector<Expr> extents, ElementBytes element) {
+    int64_t count = 1;
     for (const Expr &extent : extents)
       count *= evaluate(extent);
-    buffers_.emplace_back(count, 0xa5);
+    buffers_.emplace_back(count / element.length * element.bytes, 0xa5);
     std::vector<Expr> strides = packedStrides(extents);
     return {plan::BufferId{static_cast<uint32_t>(buffers_.size() - 1)}, Expr(0), std::move(extents),
             std::move(strides)};
   }
-  template <class T> static void put(uint8_t *bytes, size_t at, T value) {
-    std::memcpy(bytes + at * sizeof value, &value, sizeof value);
-  }
-  template <class T> static T get(const uint8_t *bytes, size_t at) {
-    T value;
-    std::memcpy(&value, bytes + at * sizeof value, sizeof value);
-    return value;
-  }
-  static void writeElement(mlir::Type element, double value, uint8_t *bytes, size_t at) {
-    if (element.isF32())
-      put(bytes, at, static_cast<float>(value));
-    else if (element.isInteger(32))
-      put(bytes, at, static_cast<int32_t>(value));
-    else if (element.isInteger(1))
-      put(bytes, at, static_cast<uint8_t>(value));
-    else
-      put(bytes, at,
-          element.isF16() ? f32ToF16(static_cast<float>(value))
-                          : f32ToBf16(static_cast<float>(value)));
-  }
-  static double readElement(mlir::Type element, const uint8_t *bytes, size_t at) {
-    if (element.isF32())
-      return get<float>(bytes, at);
-    if (element.isInteger(32))
-      return get<int32_t>(bytes, at);
-    if (element.isInteger(1))
-      return get<uint8_t>(bytes, at);
-    const auto half = get<uint16_t>(bytes, at);
-    return element.isF16() ? f16ToF32(half) : bf16ToF32(half);
-  }
-
   std::map<std::string, int64_t> symbols_;
   llvm::DenseMap<mlir::Value, BoundView> views_;
   std::vector<std::vector<uint8_t>> buffers_;
@@ -157,6 +121,8 @@ void run(const GenericLaunch &launch, HostMemory &memory) {
               kernels::mapViews(k, p);
             else if constexpr (std::is_same_v<P, kernels::ReduceViews>)
               kernels::reduceViews(k, p);
+            else if constexpr (std::is_same_v<P, kernels::FoldViews>)
+              kernels::foldViews(k, p);
             else if constexpr (std::is_same_v<P, kernels::IotaViews>)
               kernels::iotaViews(k, p);
             else if constexpr (std::is_same_v<P, kernels::GatherViews>)
@@ -240,9 +206,9 @@ TEST(GenericLaunches, OperationsWithoutAGenericKernelAreRefused) {
     %x = graph.input "x" : tensor<4x32xf32>
     %n = graph.norm %x eps 1.0e-5 : tensor<4x32xf32> -> tensor<4x32xf32>
     %w = graph.weight ["w"] : tensor<2x4x32x!tile.block<"q8_0">>
-    %y = graph.input "y" : tensor<2x4x32xf32>
+    %y = graph.input "y" : tensor<2x4x32x!tile.block<"q8a">>
     %d = graph.dot_general %y, %w batch [0] x [0] contract [2] x [2]
-        : tensor<2x4x32xf32>, tensor<2x4x32x!tile.block<"q8_0">> -> tensor<2x4x4xf32>
+        : tensor<2x4x32x!tile.block<"q8a">>, tensor<2x4x32x!tile.block<"q8_0">> -> tensor<2x4x4xf32>
     %r = graph.input "r" : tensor<1x2x1x2x1x2x1xf32>
     %t = graph.transpose %r to [6, 5, 4, 3, 2, 1, 0] : tensor<1x2x1x2x1x2x1xf32> -> tensor<1x2x1x2x1x2x1xf32>)");
   ASSERT_TRUE(evaluation.parsed());
@@ -255,7 +221,7 @@ TEST(GenericLaunches, OperationsWithoutAGenericKernelAreRefused) {
     }
   EXPECT_THAT(refusals,
               testing::ElementsAre("operation 'graph.norm' has no generic kernel",
-                                   "a dot_general of such block formats has no generic kernel",
+                                   "activations in blocks are dequantized, which no kernel does",
                                    "a kernel would have views of 7 axes, expected at most 6"));
 }
 

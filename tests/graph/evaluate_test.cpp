@@ -149,6 +149,47 @@ TEST(Evaluate, GatherAlongAnAxisGivesZerosOutside) {
               ElementsAre(4, 5, 0, 0, 0, 1, 0, 0, 10, 11, 0, 0, 6, 7, 0, 0));
 }
 
+TEST(Evaluate, GatherOfBatchesTakesEachBatchsOwnIndices) {
+  Evaluation evaluation(R"(
+    %t = graph.input "t" : tensor<2x3x2xf32>
+    %i = graph.input "i" : tensor<2x2xi32>
+    %y = graph.gather %t, %i batch [2] x [0] along 1 : tensor<2x3x2xf32>, tensor<2x2xi32>
+        -> tensor<2x2x2xf32>
+    graph.output "y", %y : tensor<2x2x2xf32>)");
+  ASSERT_TRUE(evaluation.parsed());
+  evaluation.input("t", {2, 3, 2}).input("i", {2, 2}, {2, 0, 1, 7});
+  // y[a, j, b] = t[a, i[b, j], b], zero where the index is outside.
+  EXPECT_THAT(evaluation.result(), ElementsAre(4, 3, 0, 0, 10, 9, 6, 0));
+}
+
+// The accumulators take elements in row-major order, whatever the order of the axes.
+TEST(Evaluate, FoldsTakeElementsOneAfterAnother) {
+  Evaluation evaluation(R"(
+    %x = graph.input "x" : tensor<2x2x3xf32>
+    %i = graph.iota along 2 : tensor<2x2x3xi32>
+    %y, %at, %odd = graph.fold %x, %i from [-1.0 : f32, -1 : i32, false] over [2, 0]
+        : tensor<2x2x3xf32>, tensor<2x2x3xi32> -> tensor<2xf32>, tensor<1x2x1xi32>, tensor<2xi1> {
+    ^bb0(%a: f32, %n: i32, %o: i1, %e: f32, %k: i32):
+      %ten = arith.constant 10.0 : f32
+      %s = math.fma %a, %ten, %e : f32
+      %five = arith.constant 5.0 : f32
+      %l = arith.cmpf oge, %e, %five : f32
+      %p = arith.select %l, %k, %n : i32
+      %q = arith.xori %o, %l : i1
+      graph.yield %s, %p, %q : f32, i32, i1
+    }
+    graph.output "y", %y : tensor<2xf32>
+    graph.output "at", %at : tensor<1x2x1xi32>
+    graph.output "odd", %odd : tensor<2xi1>)");
+  ASSERT_TRUE(evaluation.parsed());
+  evaluation.input("x", {2, 2, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3});
+  const Result<Outcome> outcome = evaluation.run();
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_THAT(outcome->outputs.at("y").values, ElementsAre(-1e6 + 123789, -1e6 + 456123));
+  EXPECT_THAT(outcome->outputs.at("at").values, ElementsAre(2, 2));
+  EXPECT_THAT(outcome->outputs.at("odd").values, ElementsAre(1, 0));
+}
+
 TEST(Evaluate, BlockFormatsRoundOnceInBothPrecisions) {
   Evaluation graph(R"(
     %x = graph.input "x" : tensor<1x32xf32>
@@ -289,15 +330,14 @@ TEST(Evaluate, AttentionOfEachFormWeightsTheKeysThatRowsSee) {
     expects("scale 1.0 chunk 2", {1, meanOf({{1, 1}, {2, 2}}), 3});
     expects("scale 1.0 soft_cap 2.0", {1, meanOf({{1, capped(1)}, {2, capped(2)}}),
                                        meanOf({{1, capped(1)}, {2, capped(2)}, {3, capped(3)}})});
-    expects("scale 1.0 slopes [0.5, 0.0]", {1, meanOf({{1, 0.5}, {2, 2}}),
-                                            meanOf({{1, 0}, {2, 1.5}, {3, 3}})});
+    expects("scale 1.0 slopes [0.5, 0.0]",
+            {1, meanOf({{1, 0.5}, {2, 2}}), meanOf({{1, 0}, {2, 1.5}, {3, 3}})});
     const double all = meanOf({{1, 1}, {2, 2}, {3, 3}});
     expects("scale 1.0 both", {all, all, all});
-    expects("scale 1.0 window 3 both",
-            {meanOf({{1, 1}, {2, 2}}), all, meanOf({{2, 2}, {3, 3}})});
-    expects("scale 1.0 slopes [0.5, 0.0] both", {meanOf({{1, 1}, {2, 1.5}, {3, 2}}),
-                                                 meanOf({{1, 0.5}, {2, 2}, {3, 2.5}}),
-                                                 meanOf({{1, 0}, {2, 1.5}, {3, 3}})});
+    expects("scale 1.0 window 3 both", {meanOf({{1, 1}, {2, 2}}), all, meanOf({{2, 2}, {3, 3}})});
+    expects("scale 1.0 slopes [0.5, 0.0] both",
+            {meanOf({{1, 1}, {2, 1.5}, {3, 2}}), meanOf({{1, 0.5}, {2, 2}, {3, 2.5}}),
+             meanOf({{1, 0}, {2, 1.5}, {3, 3}})});
     const double sink = std::exp(2.0);
     expects("sinks %w scale 1.0", {meanOf({{1, 1}}, sink), meanOf({{1, 1}, {2, 2}}, sink),
                                    meanOf({{1, 1}, {2, 2}, {3, 3}}, sink)});

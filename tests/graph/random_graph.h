@@ -184,8 +184,9 @@ private:
         &GraphGenerator::makeDot,    &GraphGenerator::makeTranspose, &GraphGenerator::makeReshape,
         &GraphGenerator::makeSlice,  &GraphGenerator::makeConcat,    &GraphGenerator::makePad,
         &GraphGenerator::makeGather, &GraphGenerator::makeIota,      &GraphGenerator::makeConstant,
-        &GraphGenerator::makeTruth,  &GraphGenerator::makeLinear,    &GraphGenerator::makeAttention,
-        &GraphGenerator::makeTopK,   &GraphGenerator::makeExperts};
+        &GraphGenerator::makeTruth,  &GraphGenerator::makeFold,      &GraphGenerator::makeBlocks,
+        &GraphGenerator::makeLinear, &GraphGenerator::makeAttention, &GraphGenerator::makeTopK,
+        &GraphGenerator::makeExperts};
     constexpr size_t kDecoders = 4; // at the end
     const size_t count = std::size(kMakers) - (vocabulary_ == Vocabulary::All ? 0 : kDecoders);
     (this->*kMakers[random_() % count])();
@@ -296,22 +297,60 @@ private:
     reduceOver(truth, chance(50) ? "all" : "any", 1);
   }
 
-  void reduceOver(const Operand &x, const std::string &kind, double bound) {
+  // Some axes of a value, in any order, and its shape without them or with extent 1 for each.
+  struct Reduced {
     std::vector<int64_t> axes;
+    std::vector<SymbolicExtent> shape;
+  };
+  Reduced reducedOf(const Operand &x) {
+    Reduced reduced;
     for (size_t axis = 0; axis < x.shape.size(); ++axis)
       if (chance(50))
-        axes.push_back(static_cast<int64_t>(axis));
-    std::shuffle(axes.begin(), axes.end(), random_);
+        reduced.axes.push_back(static_cast<int64_t>(axis));
+    std::shuffle(reduced.axes.begin(), reduced.axes.end(), random_);
     const bool kept = chance(50);
-    std::vector<SymbolicExtent> shape;
     for (size_t axis = 0; axis < x.shape.size(); ++axis)
-      if (!llvm::is_contained(axes, static_cast<int64_t>(axis)))
-        shape.push_back(x.shape[axis]);
+      if (!llvm::is_contained(reduced.axes, static_cast<int64_t>(axis)))
+        reduced.shape.push_back(x.shape[axis]);
       else if (kept)
-        shape.push_back(SymbolicExtent(1));
-    const Operand out = define(std::move(shape), x.element, bound, x.exact && !x.isFloat());
-    line(out.name + " = graph.reduce " + kind + " " + x.name + " over " + list(axes) + " : " +
-         x.type() + " -> " + out.type());
+        reduced.shape.push_back(SymbolicExtent(1));
+    return reduced;
+  }
+  void reduceOver(const Operand &x, const std::string &kind, double bound) {
+    const Reduced reduced = reducedOf(x);
+    const Operand out = define(reduced.shape, x.element, bound, x.exact && !x.isFloat());
+    line(out.name + " = graph.reduce " + kind + " " + x.name + " over " + list(reduced.axes) +
+         " : " + x.type() + " -> " + out.type());
+  }
+
+  // An exact value's largest element, its index, and whether an odd number is positive; of others a
+  // sum whose order shows.
+  void makeFold() {
+    const Operand x = floats(1);
+    const Reduced reduced = reducedOf(x);
+    if (!x.exact) {
+      const Operand out = define(reduced.shape, "f32", 2 * x.bound + 1, false);
+      line(out.name + " = graph.fold " + x.name + " from [1.0 : f32] over " + list(reduced.axes) +
+           " : " + x.type() + " -> " + out.type() +
+           " {\n^bb0(%s: f32, %x: f32):\n%h = arith.constant 0.5 : f32\n"
+           "%r = math.fma %s, %h, %x : f32\ngraph.yield %r : f32\n}");
+      return;
+    }
+    const Operand at = define(x.shape, "i32", 5, true);
+    values_.back().used = true;
+    line(at.name + " = graph.iota along " + std::to_string(axisOf(x)) + " : " + at.type());
+    const Operand most = define(reduced.shape, "f32", std::max(x.bound, 100.0), true),
+                  index = define(reduced.shape, "i32", 5, true),
+                  odd = define(reduced.shape, "i1", 1, true);
+    line(most.name + ", " + index.name + ", " + odd.name + " = graph.fold " + x.name + ", " +
+         at.name + " from [-1.0e2 : f32, -1 : i32, true] over " + list(reduced.axes) + " : " +
+         x.type() + ", " + at.type() + " -> " + most.type() + ", " + index.type() + ", " +
+         odd.type() +
+         " {\n^bb0(%m: f32, %n: i32, %o: i1, %x: f32, %i: i32):\n"
+         "%g = arith.cmpf ogt, %x, %m : f32\n%a = arith.select %g, %x, %m : f32\n"
+         "%b = arith.select %g, %i, %n : i32\n%z = arith.constant 0.0 : f32\n"
+         "%p = arith.cmpf ogt, %x, %z : f32\n%c = arith.xori %o, %p : i1\n"
+         "graph.yield %a, %b, %c : f32, i32, i1\n}");
   }
   void makeReduce() {
     const char *kinds[] = {"sum", "max", "min", "product"};
@@ -489,21 +528,88 @@ private:
          " fill 5.0e-1 : f32 : " + x.type() + " -> " + out.type());
   }
 
-  void makeGather() {
-    const bool blocks = vocabulary_ == Vocabulary::All && chance(30);
-    const Operand table = blocks ? weight({SymbolicExtent(between(1, 5)), SymbolicExtent(32)},
-                                          "!tile.block<\"q8_0\">")
-                                 : floats(1);
-    const int64_t axis = blocks ? 0 : axisOf(table);
-    const Operand index =
-        wholeInput(chance(50) ? std::vector{extent()} : std::vector{extent(), extent()}, -1, 5);
+  // Some axes of the table beside the indexed one may be batch axes, anywhere in the index.
+  void gatherFrom(const Operand &table, int64_t axis, int64_t lastBatch) {
+    std::vector<int64_t> tableBatch, indexBatch;
+    for (int64_t i = 0; i < lastBatch; ++i)
+      if (i != axis && chance(30))
+        tableBatch.push_back(i);
+    std::shuffle(tableBatch.begin(), tableBatch.end(), random_);
+    const int64_t others = between(tableBatch.empty() ? 1 : 0, 2);
+    std::vector<SymbolicExtent> indexShape, found;
+    for (int64_t i = 0; i < others; ++i)
+      indexShape.push_back(extent());
+    found = indexShape;
+    for (int64_t i : tableBatch) {
+      const int64_t at = between(0, static_cast<int64_t>(indexShape.size()));
+      indexShape.insert(indexShape.begin() + at, table.shape[i]);
+      for (int64_t &before : indexBatch)
+        before += before >= at;
+      indexBatch.push_back(at);
+    }
+    const Operand index = wholeInput(indexShape, -1, 5);
     values_.back().used = true;
     std::vector<SymbolicExtent> shape(table.shape.begin(), table.shape.begin() + axis);
-    shape.insert(shape.end(), index.shape.begin(), index.shape.end());
+    shape.insert(shape.end(), found.begin(), found.end());
     shape.insert(shape.end(), table.shape.begin() + axis + 1, table.shape.end());
     const Operand out = define(std::move(shape), "f32", table.bound * 2, table.exact);
-    line(out.name + " = graph.gather " + table.name + ", " + index.name + " along " +
+    const std::string batch =
+        tableBatch.empty() ? "" : " batch " + list(tableBatch) + " x " + list(indexBatch);
+    line(out.name + " = graph.gather " + table.name + ", " + index.name + batch + " along " +
          std::to_string(axis) + " : " + table.type() + ", " + index.type() + " -> " + out.type());
+  }
+  void makeGather() {
+    const Operand table = floats(1);
+    gatherFrom(table, axisOf(table), static_cast<int64_t>(table.shape.size()));
+  }
+
+  // Weights in blocks, moved or not, as operands of what is no linear layer.
+  void makeBlocks() {
+    const char *formats[] = {"q8_0", "q4_1", "q6_k"};
+    const std::string name = formats[between(0, 2)], format = "!tile.block<\"" + name + "\">";
+    const SymbolicExtent depth(name.ends_with("k") ? 256 : 32 * between(1, 2));
+    Operand w =
+        weight({SymbolicExtent(between(1, 3)), SymbolicExtent(between(1, 3)), depth}, format);
+    moveBlocks(w);
+    switch (between(0, 2)) {
+    case 0: {
+      const Operand out = define(w.shape, "f32", 1.1, true);
+      line(out.name + " = graph.dequantize " + w.name + " : " + w.type() + " -> " + out.type());
+      return;
+    }
+    case 1:
+      return gatherFrom(w, between(0, 1), 2);
+    default:
+      const Operand x = input({extent(), w.shape[1], depth}, "f32", 1, [&] { return number(); });
+      values_.back().used = true;
+      const Operand out = define({w.shape[1], x.shape[0], w.shape[0]}, "f32",
+                                 static_cast<double>(valueOf(depth)), false);
+      line(out.name + " = graph.dot_general " + x.name + ", " + w.name +
+           " batch [1] x [1] contract [2] x [2] : " + x.type() + ", " + w.type() + " -> " +
+           out.type());
+    }
+  }
+  // Blocks stay whole.
+  void moveBlocks(Operand &w) {
+    const Operand from = w;
+    const int64_t way = between(0, 3);
+    if (way == 0)
+      return;
+    w.name = fresh();
+    if (way == 1) {
+      std::swap(w.shape[0], w.shape[1]);
+      line(w.name + " = graph.transpose " + from.name + " to [1, 0, 2] : " + from.type() + " -> " +
+           w.type());
+    } else if (way == 2) {
+      w.shape[0] = *w.shape[0].plus(from.shape[0]);
+      line(w.name + " = graph.concat " + from.name + ", " + from.name +
+           " along 0 : " + from.type() + ", " + from.type() + " -> " + w.type());
+    } else {
+      w.shape[1] = SymbolicExtent(1);
+      const int64_t first = between(0, valueOf(from.shape[1]) - 1);
+      line(w.name + " = graph.slice " + from.name + " from " + list({0, first, 0}) + " : " +
+           from.type() + " -> " + w.type());
+    }
   }
 
   void makeIota() {

@@ -92,6 +92,13 @@ inline KernelCase selectCase() {
   return c;
 }
 
+// Blocks as their floats.
+inline KernelCase dequantizeCase(const std::string &format) {
+  KernelCase c = copyCase(3, format, "f32", "");
+  c.extents["N"] = blockExtents(32);
+  return c;
+}
+
 inline KernelCase reduceCase(kernels::Combine combine, const std::string &element, int64_t kept,
                              int64_t reduced, bool across) {
   static constexpr const char *kNames[] = {"sum", "product", "max", "min", "all", "any"};
@@ -125,6 +132,47 @@ inline KernelCase reduceCase(kernels::Combine combine, const std::string &elemen
   return c;
 }
 
+inline KernelCase foldCase(const std::string &element, int64_t kept, int64_t reduced, bool across) {
+  KernelCase c = reduceCase(kernels::Combine::Sum, element, kept, reduced, across);
+  c.label =
+      "fold_views_" + element + (across ? "_across" : "_along") + "_" + sizeText({kept, reduced});
+  c.kernel = "fold_views";
+  c.settings.erase("combine");
+  c.settings.erase("out");
+  c.views["in0"] = c.views["in"];
+  c.views["out0"] = c.views["out"];
+  c.views.erase("in");
+  c.views.erase("out");
+  return c;
+}
+
+// The largest element, its place, and the parity of truth values beside it.
+inline KernelCase argmaxCase(bool across) {
+  KernelCase c = foldCase("f32", 2, 1, across);
+  c.label = std::string("fold_views_argmax_") + (across ? "across" : "along");
+  c.slots = "an argmax";
+  c.bound = {0, 0};
+  c.views["in1"] = c.views["in2"] = c.views["in0"];
+  c.views["out1"] = c.views["out2"] = c.views["out0"];
+  c.build = [across](kernel::KernelBuilder &k) {
+    kernels::FoldViews p;
+    p.kept = 2;
+    p.across = across;
+    p.blockRows = across ? 1 : 3;
+    p.blockColumns = 32;
+    p.operands = {{}, {kernel::I32}, {kernel::I1}};
+    p.results = {{kernel::F32, -1e3}, {kernel::I32, -1}, {kernel::I1, 1}};
+    p.apply = [](kernel::KernelBuilder &, const std::vector<kernel::Tile> &tiles, int64_t,
+                 int64_t) {
+      const kernel::Tile larger = tiles[3] > tiles[0];
+      return std::vector<kernel::Tile>{select(larger, tiles[3], tiles[0]),
+                                       select(larger, tiles[4], tiles[1]), tiles[2] ^ tiles[5]};
+    };
+    kernels::foldViews(k, p);
+  };
+  return c;
+}
+
 inline KernelCase iotaCase(int64_t rank, int64_t axis) {
   KernelCase c = copyCase(rank, "i32", "i32", "");
   c.label = "iota_views_" + sizeText({rank, axis});
@@ -136,8 +184,10 @@ inline KernelCase iotaCase(int64_t rank, int64_t axis) {
   return c;
 }
 
-inline KernelCase gatherCase(const std::string &table, const std::string &out, bool strided) {
-  KernelCase c{"gather_views_" + table + "_to_" + out + (strided ? "_strided" : ""),
+inline KernelCase gatherCase(const std::string &table, const std::string &out, bool strided,
+                             bool batched = false) {
+  KernelCase c{"gather_views_" + table + "_to_" + out + (strided ? "_strided" : "") +
+                   (batched ? "_batched" : ""),
                "gather_views",
                {{"table", table},
                 {"out", out},
@@ -148,6 +198,12 @@ inline KernelCase gatherCase(const std::string &table, const std::string &out, b
                {0, 0}};
   if (table.find('_') != std::string::npos)
     c.extents["I"] = blockExtents(32);
+  if (batched) {
+    c.settings["batched"] = "true";
+    c.extents["B"] = {0, 1, 3};
+    for (auto &[name, axes] : c.views)
+      axes.insert(axes.begin(), "B");
+  }
   return c;
 }
 
@@ -161,6 +217,8 @@ inline void addViewCases(KernelCases &cases) {
   cases.push_back(copyCase(3, "i32", "i32", "in"));
   cases.push_back(copyCase(2, "i1", "i1", ""));
   cases.push_back(copyCase(2, "i32", "f32", ""));
+  cases.push_back(dequantizeCase("q8_0"));
+  cases.push_back(dequantizeCase("q4_1"));
   for (const char *repeats : {"rows", "columns", "all"})
     cases.push_back(broadcastCase(repeats));
   cases.push_back(selectCase());
@@ -174,6 +232,10 @@ inline void addViewCases(KernelCases &cases) {
   cases.push_back(reduceCase(Combine::Product, "f32", 1, 1, false));
   cases.push_back(reduceCase(Combine::All, "i1", 2, 1, true));
   cases.push_back(reduceCase(Combine::Any, "i1", 1, 2, true));
+  cases.push_back(foldCase("f32", 1, 1, false));
+  cases.push_back(foldCase("f16", 2, 2, true));
+  cases.push_back(argmaxCase(false));
+  cases.push_back(argmaxCase(true));
   cases.push_back(iotaCase(1, 0));
   cases.push_back(iotaCase(3, 0));
   cases.push_back(iotaCase(3, 1));
@@ -182,6 +244,8 @@ inline void addViewCases(KernelCases &cases) {
   cases.push_back(gatherCase("f16", "f32", true));
   cases.push_back(gatherCase("i32", "i32", false));
   cases.push_back(gatherCase("q8_0", "f32", false));
+  cases.push_back(gatherCase("f32", "f32", false, true));
+  cases.push_back(gatherCase("q4_1", "f32", false, true));
 }
 
 } // namespace sinter::targets::cpu

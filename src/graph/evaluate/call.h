@@ -24,6 +24,7 @@ void evaluateNorm(NormOp op, Call &call);
 
 // map.cpp
 void evaluateMap(MapOp op, Call &call);
+void evaluateFold(FoldOp op, Call &call);
 
 // shapes.cpp
 void evaluateConstant(ConstantOp op, Call &call);

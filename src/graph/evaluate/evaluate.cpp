@@ -120,6 +120,7 @@ Result<void> Evaluator::dispatch(Operation &op, Call &call) {
       .Case([&](DotGeneralOp o) { return evaluateDot(o, call), Done(); })
       .Case([&](MapOp o) { return evaluateMap(o, call), Done(); })
       .Case([&](ReduceOp o) { return evaluateReduce(o, call), Done(); })
+      .Case([&](FoldOp o) { return evaluateFold(o, call), Done(); })
       .Case([&](TransposeOp o) { return evaluateTranspose(o, call), Done(); })
       .Case([&](SliceOp o) { return evaluateSlice(o, call); })
       .Case([&](ConcatOp o) { return evaluateConcat(o, call), Done(); })
@@ -136,10 +137,11 @@ Result<void> Evaluator::dispatch(Operation &op, Call &call) {
       .Case([&](CombineRowsOp o) { return evaluateCombineRows(o, call), Done(); })
       .Case([&](CausalConvOp o) { return evaluateCausalConv(o, call); })
       .Case([&](DeltaRuleOp o) { return evaluateDeltaRule(o, call); })
-      .Case<QuantizeOp, ReshapeOp>([&](Operation *) { // the same elements, rounded or not
-        call.result().values = call.operand(0).values;
-        return Done();
-      })
+      .Case<QuantizeOp, DequantizeOp, ReshapeOp>(
+          [&](Operation *) { // the same elements, rounded or not
+            call.result().values = call.operand(0).values;
+            return Done();
+          })
       .Default([&](Operation *) -> Done {
         return fail(Code::Unsupported, "operation '" + op.getName().getStringRef().str() +
                                            "' is none that the evaluator knows");

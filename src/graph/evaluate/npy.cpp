@@ -1,4 +1,5 @@
-// Reads and writes .npy: a magic number, a header that is a Python dictionary, elements.
+// Reads and writes .npy: a magic number, a header that is a Python dictionary, elements. The reader
+// that Debian has (xtensor's) throws, and takes hostile headers apart by regular expressions.
 #include "tile/mlir_pch.h"
 
 #include "base/checked.h"

@@ -221,7 +221,8 @@ ScalarProgram::ScalarProgram(mlir::Block &block, Precision precision, int64_t st
     numbers[op.getResult(0)] = arguments_ + steps_.size();
     steps_.push_back(std::move(step));
   }
-  result_ = numbers.at(block.getTerminator()->getOperand(0));
+  for (Value yielded : block.getTerminator()->getOperands())
+    results_.push_back(numbers.at(yielded));
   slots_.assign(arguments_ + steps_.size(), std::vector<double>(stretch));
 }
 
@@ -239,7 +240,7 @@ ArrayRef<double> ScalarProgram::run(int64_t count) {
     SINTER_CHECK(rounded); // scalars round without error
     slots_[arguments_ + i] = std::move(out.values);
   }
-  return ArrayRef(slots_[result_]).take_front(count);
+  return ArrayRef(slots_[results_.front()]).take_front(count);
 }
 
 } // namespace sinter::graph

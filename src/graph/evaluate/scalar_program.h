@@ -1,4 +1,4 @@
-// A map's region as steps over stretches of elements.
+// A map's or a fold's region as steps over stretches of elements.
 #pragma once
 
 #include "graph/evaluate/tensor.h"
@@ -14,8 +14,10 @@ public:
 
   /// The elements of argument `i`, to be written before run().
   double *argument(size_t i) { return slots_[i].data(); }
-  /// The yielded elements; they live until the next call.
+  /// The elements that are yielded first; they live until the next call.
   llvm::ArrayRef<double> run(int64_t count);
+  /// Those that are yielded as number `i`.
+  const double *result(size_t i) const { return slots_[results_[i]].data(); }
 
 private:
   using Function = double (*)(mlir::Operation *op, const double *operands);
@@ -31,7 +33,7 @@ private:
   std::vector<std::vector<double>> slots_; // arguments, then one a step
   size_t arguments_ = 0;
   std::vector<Step> steps_;
-  size_t result_ = 0;
+  llvm::SmallVector<size_t, 2> results_;
 };
 
 /// Whether the evaluator computes the operation of that name; a test compares with scalarOps().

@@ -33,19 +33,32 @@ void evaluateIota(IotaOp op, Call &call) {
 
 void evaluateGather(GatherOp op, Call &call) {
   const Tensor &table = call.operand(0), &index = call.operand(1);
-  const size_t axis = op.getAxis();
-  const Shape strides = stridesOf(table.shape);
-  const ArrayRef<int64_t> shape(table.shape);
-  const std::vector<int64_t> outer =
-      offsetsOf(shape.take_front(axis), {strides.begin(), strides.begin() + axis});
-  const int64_t inner = strides[axis], rows = shape[axis];
-  auto out = call.result().values.begin();
-  for (int64_t first : outer)
-    for (double at : index.values) {
-      if (at >= 0 && at < static_cast<double>(rows))
-        std::copy_n(table.values.begin() + first + static_cast<int64_t>(at) * inner, inner, out);
-      out += inner;
+  Tensor &out = call.result();
+  const SmallVector<int64_t> indexAxes = op.getIndexAxes();
+  const Shape ofTable = stridesOf(table.shape), ofIndex = stridesOf(index.shape);
+  const auto axis = static_cast<int64_t>(op.getAxis());
+  // Of the result's axes: the table's, and the index's in place of one of them.
+  Shape inTable, inIndex;
+  for (int64_t i = 0; i < static_cast<int64_t>(table.shape.size()); ++i) {
+    if (i == axis) {
+      inTable.append(indexAxes.size(), 0);
+      for (int64_t other : indexAxes)
+        inIndex.push_back(ofIndex[other]);
+      continue;
     }
+    const auto *batch = llvm::find(op.getTableBatch(), i);
+    const bool isBatch = batch != op.getTableBatch().end();
+    inTable.push_back(ofTable[i]);
+    inIndex.push_back(isBatch ? ofIndex[op.getIndexBatch()[batch - op.getTableBatch().begin()]]
+                              : 0);
+  }
+  auto to = out.values.begin();
+  forEachIndex(out.shape, {inTable, inIndex}, [&](const int64_t *at) {
+    const double row = index.values[at[1]];
+    if (row >= 0 && row < static_cast<double>(table.shape[axis]))
+      *to = table.values[at[0] + static_cast<int64_t>(row) * ofTable[axis]];
+    ++to;
+  });
 }
 
 // Copies to all elements of the result from where the strides say.

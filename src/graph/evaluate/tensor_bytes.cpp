@@ -82,14 +82,40 @@ Result<std::vector<uint8_t>> encodeTensor(const Tensor &tensor, Type element) {
   return bytes;
 }
 
+static Result<void> expectBytes(size_t found, size_t expected) {
+  if (found == expected)
+    return {};
+  return fail(Code::InvalidArgument,
+              std::to_string(found) + " bytes, expected " + std::to_string(expected));
+}
+
+static Result<Tensor> decodeBlocks(Tensor tensor, const BlockFormat &format,
+                                   std::span<const uint8_t> bytes) {
+  const auto columns = static_cast<size_t>(tensor.shape.back());
+  const std::optional<uint64_t> rowBytes = format.rowBytes(columns);
+  if (!rowBytes)
+    return fail(Code::InvalidArgument, "rows of " + std::to_string(columns) +
+                                           " elements are no whole blocks of " +
+                                           std::to_string(format.blockLength));
+  const size_t rows = columns ? tensor.values.size() / columns : 0;
+  SINTER_TRY(expectBytes(bytes.size(), rows * *rowBytes));
+  std::vector<float> row(columns);
+  for (size_t i = 0; i < rows; ++i) {
+    dequantizeRow(format, bytes.subspan(i * *rowBytes, *rowBytes), row);
+    std::copy(row.begin(), row.end(), tensor.values.begin() + i * columns);
+  }
+  return tensor;
+}
+
 Result<Tensor> decodeTensor(Type element, Shape shape, std::span<const uint8_t> bytes) {
-  if (!isScalarElement(element))
-    return fail(Code::Unsupported, "elements are no scalars");
+  const BlockFormat *format = tile::blockFormatOf(element);
+  if (!isScalarElement(element) && (!format || shape.empty()))
+    return fail(Code::Unsupported, "elements are of a format that no file holds");
   SINTER_ASSIGN(Tensor tensor, makeTensor(element, std::move(shape)));
+  if (format)
+    return decodeBlocks(std::move(tensor), *format, bytes);
   const size_t each = scalarBytes(element);
-  if (bytes.size() != tensor.values.size() * each)
-    return fail(Code::InvalidArgument, std::to_string(bytes.size()) + " bytes, expected " +
-                                           std::to_string(tensor.values.size() * each));
+  SINTER_TRY(expectBytes(bytes.size(), tensor.values.size() * each));
   for (size_t i = 0; i < tensor.values.size(); ++i)
     tensor.values[i] = getScalar(element, bytes.data() + i * each);
   return tensor;

@@ -12,7 +12,8 @@ namespace sinter::graph {
 /// the last axis of a block format. Rounded as roundTo() does; errors are its errors.
 Result<std::vector<uint8_t>> encodeTensor(const Tensor &tensor, mlir::Type element);
 
-/// The inverse, of scalar elements. InvalidArgument: `bytes` are not as many as `shape` has.
+/// The inverse; blocks are dequantized. InvalidArgument: `bytes` are not as many as `shape` has.
+/// Unsupported: elements of a format that no file holds.
 Result<Tensor> decodeTensor(mlir::Type element, Shape shape, std::span<const uint8_t> bytes);
 
 } // namespace sinter::graph

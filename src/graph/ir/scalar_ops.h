@@ -1,5 +1,5 @@
-// The operations that may stand in a map's region: the part of arith and math that every kernel and
-// the evaluator compute.
+// The operations that may stand in a map's or a fold's region: the part of arith and math that
+// every kernel and the evaluator compute.
 #pragma once
 
 #include "mlir/IR/Operation.h"
@@ -12,7 +12,7 @@ namespace sinter::graph {
 /// more give any i32.
 llvm::ArrayRef<llvm::StringLiteral> scalarOps();
 
-/// Whether `op` may stand in a map's region; a diagnostic on it otherwise.
+/// Whether `op` may stand in such a region; a diagnostic on it otherwise.
 mlir::LogicalResult verifyScalarOp(mlir::Operation &op);
 
 } // namespace sinter::graph

@@ -1,4 +1,4 @@
-// What makes edges, norms, maps, reductions and quantization well formed.
+// What makes edges, norms, maps, reductions, folds and quantization well formed.
 #include "tile/mlir_pch.h"
 
 #include "graph/ir/check.h"
@@ -73,6 +73,21 @@ bool MapOp::isSameShape() {
   });
 }
 
+// Elementwise work that yields so many elements.
+static LogicalResult verifyScalarOps(Operation *op, mlir::Block &block, size_t yields) {
+  for (Operation &inner : block.without_terminator())
+    if (failed(verifyScalarOp(inner)))
+      return failure();
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (!yield)
+    return op->emitOpError() << "ends in '" << block.getTerminator()->getName()
+                             << "', expected graph.yield";
+  if (yield.getValues().size() == yields)
+    return success();
+  return yield.emitOpError() << "yields " << yield.getValues().size() << " elements, expected "
+                             << yields;
+}
+
 // Axes align from the last; an absent one or 1 repeats.
 static LogicalResult verifyBroadcast(MapOp op, RankedTensorType operand, RankedTensorType result) {
   const int64_t absent = result.getRank() - operand.getRank();
@@ -101,16 +116,31 @@ LogicalResult MapOp::verify() {
         failed(check.same("region argument", argument.getType(), operand.getElementType())))
       return failure();
   }
-  for (Operation &op : block)
-    if (!isa<YieldOp>(op) && failed(verifyScalarOp(op)))
-      return failure();
-  auto yield = dyn_cast<YieldOp>(block.getTerminator());
-  if (!yield)
-    return emitOpError() << "ends in '" << block.getTerminator()->getName()
-                         << "', expected graph.yield";
-  if (failed(check.scalars("result", result)))
+  if (failed(verifyScalarOps(*this, block, 1)) || failed(check.scalars("result", result)))
     return failure();
-  return check.same("yielded element", yield.getValue().getType(), result.getElementType());
+  return check.same("yielded element", block.getTerminator()->getOperand(0).getType(),
+                    result.getElementType());
+}
+
+// A result of the value's shape without the axes, or with extent 1 for each of them.
+static LogicalResult verifyReduced(Operation *op, RankedTensorType value, RankedTensorType result,
+                                   ArrayRef<int64_t> axes) {
+  Check check(op);
+  const int64_t without = value.getRank() - axes.size();
+  const bool kept = result.getRank() == value.getRank();
+  if (!kept && failed(check.rank("result", result, without)))
+    return failure();
+  int64_t next = 0;
+  for (int64_t axis = 0; axis < value.getRank(); ++axis) {
+    if (!llvm::is_contained(axes, axis)) {
+      if (failed(check.agree("value", value, axis, "result", result, kept ? axis : next++)))
+        return failure();
+    } else if (kept && result.getDimSize(axis) != 1) {
+      return op->emitOpError() << "result is " << result << ", expected axis " << axis
+                               << " to be 1 or all reduced axes to be left out";
+    }
+  }
+  return success();
 }
 
 LogicalResult ReduceOp::verify() {
@@ -124,20 +154,68 @@ LogicalResult ReduceOp::verify() {
                          << ", expected " << (logical ? "i1" : "f32 or i32");
   if (failed(check.axes("value", value, axes)) || failed(check.element("result", result, element)))
     return failure();
-  const int64_t without = value.getRank() - axes.size();
-  const bool kept = result.getRank() == value.getRank();
-  if (!kept && failed(check.rank("result", result, without)))
-    return failure();
-  int64_t next = 0;
-  for (int64_t axis = 0; axis < value.getRank(); ++axis) {
-    if (!llvm::is_contained(axes, axis)) {
-      if (failed(check.agree("value", value, axis, "result", result, kept ? axis : next++)))
-        return failure();
-    } else if (kept && result.getDimSize(axis) != 1) {
-      return emitOpError() << "result is " << result << ", expected axis " << axis
-                           << " to be 1 or all reduced axes to be left out";
-    }
+  return verifyReduced(*this, value, result, axes);
+}
+
+// ---- fold ----
+
+SmallVector<int64_t> FoldOp::getFoldAxes() {
+  SmallVector<int64_t> axes(getAxes());
+  llvm::sort(axes);
+  return axes;
+}
+
+// The results and what they begin as.
+static LogicalResult verifyAccumulators(FoldOp op) {
+  if (op.getFrom().size() != op.getNumResults())
+    return op.emitOpError() << "begins from " << op.getFrom().size() << " numbers, expected one "
+                            << "for each of " << op.getNumResults() << " results";
+  auto value = cast<RankedTensorType>(op.getValues().front().getType());
+  for (auto [result, from] : llvm::zip_equal(op.getResults(), op.getFrom())) {
+    auto type = cast<RankedTensorType>(result.getType());
+    Type element = type.getElementType();
+    if (!element.isF32() && !element.isInteger(32) && !element.isInteger(1))
+      return op.emitOpError() << "folds into " << type << ", expected elements f32, i32 or i1";
+    auto number = dyn_cast<TypedAttr>(from);
+    if (!number || !isa<FloatAttr, IntegerAttr>(from) || number.getType() != element)
+      return op.emitOpError() << "begins from " << from << ", expected a number of " << element;
+    if (failed(verifyReduced(op, value, type, op.getAxes())))
+      return failure();
   }
+  return success();
+}
+
+LogicalResult FoldOp::verify() {
+  Check check(*this);
+  if (getValues().empty() || getResults().empty())
+    return emitOpError() << "has " << getValues().size() << " operands and " << getNumResults()
+                         << " results, expected at least one of each";
+  auto value = cast<RankedTensorType>(getValues().front().getType());
+  if (failed(check.axes("value", value, getAxes())))
+    return failure();
+  for (Value other : getValues()) {
+    auto type = cast<RankedTensorType>(other.getType());
+    if (failed(check.scalars("value", type)) ||
+        failed(check.sameShape("value", type, "the first value", value)))
+      return failure();
+  }
+  if (failed(verifyAccumulators(*this)))
+    return failure();
+  mlir::Block &block = getBody().front();
+  SmallVector<Type> expected;
+  for (Type type : llvm::concat<const Type>(getResultTypes(), getOperandTypes()))
+    expected.push_back(cast<RankedTensorType>(type).getElementType());
+  if (block.getNumArguments() != expected.size())
+    return emitOpError() << "has " << block.getNumArguments() << " region arguments, expected "
+                         << expected.size() << ": one for each result and each operand";
+  for (auto [argument, type] : llvm::zip_equal(block.getArguments(), expected))
+    if (failed(check.same("region argument", argument.getType(), type)))
+      return failure();
+  if (failed(verifyScalarOps(*this, block, getNumResults())))
+    return failure();
+  for (auto [yielded, type] : llvm::zip(block.getTerminator()->getOperands(), expected))
+    if (failed(check.same("yielded element", yielded.getType(), type)))
+      return failure();
   return success();
 }
 
@@ -150,6 +228,17 @@ LogicalResult QuantizeOp::verify() {
   Type element = result.getElementType();
   if (!isa<tile::BlockType>(element) && !element.isF16() && !element.isBF16())
     return emitOpError() << "makes " << result << ", expected a block format, f16 or bf16";
+  return success();
+}
+
+LogicalResult DequantizeOp::verify() {
+  Check check(*this);
+  RankedTensorType value = getValue().getType(), result = getResult().getType();
+  if (failed(check.f32("result", result)) ||
+      failed(check.sameShape("value", value, "result", result)))
+    return failure();
+  if (!isa<tile::BlockType>(value.getElementType()))
+    return emitOpError() << "value is " << value << ", expected elements of a block format";
   return success();
 }
 

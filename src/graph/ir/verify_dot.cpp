@@ -97,6 +97,7 @@ SmallVector<int64_t> DotGeneralOp::getBContracting() {
 bool DotGeneralOp::isLinear() {
   const int64_t last = getA().getType().getRank() - 1;
   return getABatch().empty() && getB().getType().getRank() == 2 &&
+         !tile::blockFormatOf(getA().getType().getElementType()) && // rows are no weight
          ArrayRef<int64_t>(getAContracting()) == ArrayRef<int64_t>{last} &&
          ArrayRef<int64_t>(getBContracting()) == ArrayRef<int64_t>{1};
 }

@@ -20,31 +20,62 @@ static LogicalResult verifyWholeBlocks(Operation *op, RankedTensorType type, int
 
 bool GatherOp::isEmbedding() {
   RankedTensorType table = getTable().getType();
-  return getAxis() == 0 && table.getRank() == 2 && !table.isDynamicDim(1) &&
-         getIndex().getType().getRank() == 1 && getResult().getType().getElementType().isF32();
+  return getAxis() == 0 && getTableBatch().empty() && table.getRank() == 2 &&
+         !table.isDynamicDim(1) && getIndex().getType().getRank() == 1 &&
+         getResult().getType().getElementType().isF32();
+}
+
+SmallVector<int64_t> GatherOp::getIndexAxes() {
+  SmallVector<int64_t> axes;
+  for (int64_t axis = 0; axis < getIndex().getType().getRank(); ++axis)
+    if (!llvm::is_contained(getIndexBatch(), axis))
+      axes.push_back(axis);
+  return axes;
+}
+
+// Batch axes are pairs of equal extents beside the axis that is indexed.
+static LogicalResult verifyGatherBatch(GatherOp op) {
+  Check check(op);
+  RankedTensorType table = op.getTable().getType(), index = op.getIndex().getType();
+  const ArrayRef<int64_t> ofTable = op.getTableBatch(), ofIndex = op.getIndexBatch();
+  SmallVector<int64_t> used(ofTable);
+  used.push_back(static_cast<int64_t>(op.getAxis()));
+  if (failed(check.axes("table", table, used)) || failed(check.axes("index", index, ofIndex)))
+    return failure();
+  if (ofTable.size() != ofIndex.size())
+    return op.emitOpError() << "has " << ofTable.size() << " batch axes of table and "
+                            << ofIndex.size() << " of index, expected as many";
+  for (auto [axisTable, axisIndex] : llvm::zip_equal(ofTable, ofIndex))
+    if (failed(check.agree("table", table, axisTable, "index", index, axisIndex)))
+      return failure();
+  return success();
 }
 
 LogicalResult GatherOp::verify() {
   Check check(*this);
   RankedTensorType table = getTable().getType(), index = getIndex().getType();
   RankedTensorType result = getResult().getType();
-  const int64_t axis = getAxis(), more = index.getRank() - 1;
-  if (failed(check.axes("table", table, {axis})) ||
-      failed(check.element("index", index, IntegerType::get(getContext(), 32))) ||
-      failed(check.rank("result", result, table.getRank() + more)))
+  if (failed(verifyGatherBatch(*this)) ||
+      failed(check.element("index", index, IntegerType::get(getContext(), 32))))
+    return failure();
+  const SmallVector<int64_t> indexAxes = getIndexAxes();
+  const int64_t axis = getAxis(), more = static_cast<int64_t>(indexAxes.size()) - 1;
+  if (failed(check.rank("result", result, table.getRank() + more)))
     return failure();
   for (int64_t i = 0; i < table.getRank(); ++i)
     if (i != axis &&
         failed(check.agree("table", table, i, "result", result, i < axis ? i : i + more)))
       return failure();
-  for (int64_t i = 0; i <= more; ++i)
-    if (failed(check.agree("index", index, i, "result", result, axis + i)))
+  for (auto [at, indexAxis] : llvm::enumerate(indexAxes))
+    if (failed(check.agree("index", index, indexAxis, "result", result,
+                           axis + static_cast<int64_t>(at))))
       return failure();
   Type from = table.getElementType(), to = result.getElementType();
   const bool blocks = isa<tile::BlockType>(from);
-  if (blocks && axis == table.getRank() - 1)
+  const int64_t last = table.getRank() - 1;
+  if (blocks && (axis == last || llvm::is_contained(getTableBatch(), last)))
     return emitOpError() << "takes single elements of the blocks of " << table
-                         << ", expected an axis before the last";
+                         << ", expected axes before the last";
   const bool converts = (blocks || isa<FloatType>(from)) && to.isF32();
   if (converts || (!blocks && from == to))
     return success();
@@ -74,12 +105,14 @@ LogicalResult ReshapeOp::verify() {
 LogicalResult TransposeOp::verify() {
   Check check(*this);
   RankedTensorType from = getValue().getType(), to = getResult().getType();
-  if (failed(check.scalars("value", from)) ||
-      failed(check.element("result", to, from.getElementType())) ||
+  if (failed(check.element("result", to, from.getElementType())) ||
       failed(check.rank("result", to, from.getRank())) ||
       failed(check.perAxis("axes", from, getPermutation())) ||
       failed(check.axes("value", from, getPermutation())))
     return failure();
+  if (!isScalarElement(from.getElementType()) && getPermutation().back() != from.getRank() - 1)
+    return emitOpError() << "moves the last axis of " << from
+                         << ", along which blocks lie, expected it to stay the last";
   for (auto [at, axis] : llvm::enumerate(getPermutation()))
     if (failed(check.agree("value", from, axis, "result", to, at)))
       return failure();
@@ -140,7 +173,7 @@ LogicalResult ConcatOp::verify() {
   const int64_t axis = getAxis();
   if (getValues().empty())
     return emitOpError() << "has no operand, expected at least one";
-  if (failed(check.axes("the result", result, {axis})) || failed(check.scalars("result", result)))
+  if (failed(check.axes("the result", result, {axis})))
     return failure();
   std::optional<SymbolicExtent> sum = SymbolicExtent(0);
   for (Value value : getValues()) {
@@ -151,6 +184,9 @@ LogicalResult ConcatOp::verify() {
     for (int64_t i = 0; i < result.getRank(); ++i)
       if (i != axis && failed(check.agree("operand", part, i, "result", result, i)))
         return failure();
+    if (axis == result.getRank() - 1 && !part.isDynamicDim(axis) &&
+        failed(verifyWholeBlocks(*this, part, part.getDimSize(axis))))
+      return failure();
     sum = sum ? sum->plus(SymbolicExtent::of(part, axis)) : sum;
   }
   if (!sum || *sum != SymbolicExtent::of(result, axis))

@@ -14,13 +14,13 @@ func.func @axes() {
   return
 }
 
-// BLOCKS: execute_wrong.mlir:[[#@LINE+5]]:8: a dot_general of such block formats has no generic kernel
+// BLOCKS: execute_wrong.mlir:[[#@LINE+5]]:8: activations in blocks are dequantized, which no kernel does
 func.func @blocks() {
-  %x = graph.input "x" : tensor<2x4x32xf32>
-  %w = graph.weight ["w"] : tensor<2x4x32x!tile.block<"q8_0">>
+  %x = graph.input "x" : tensor<4x32xf32>
 
-  %d = graph.dot_general %x, %w batch [0] x [0] contract [2] x [2] : tensor<2x4x32xf32>, tensor<2x4x32x!tile.block<"q8_0">> -> tensor<2x4x4xf32>
-  graph.output "d", %d : tensor<2x4x4xf32>
+  %q = graph.quantize %x : tensor<4x32xf32> -> tensor<4x32x!tile.block<"q8a">>
+  %d = graph.dequantize %q : tensor<4x32x!tile.block<"q8a">> -> tensor<4x32xf32>
+  graph.output "d", %d : tensor<4x32xf32>
   return
 }
 

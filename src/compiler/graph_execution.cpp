@@ -130,8 +130,22 @@ static Result<void> giveEdges(runtime::Executor &executor, func::FuncOp function
 
 // ---- the run ----
 
-Result<graph::NamedTensors> executeGraph(hal::Device &device, plan::Plan plan,
-                                         func::FuncOp function, const graph::Edges &edges) {
+// A named buffer's contents as a tensor of this type.
+static Result<Tensor> readTensor(runtime::Executor &executor, const std::string &buffer,
+                                 RankedTensorType type, const graph::Binding &binding,
+                                 ArrayRef<int64_t> symbols) {
+  const auto id = plan::findBuffer(executor.plan(), buffer);
+  SINTER_CHECK(id.has_value());
+  SINTER_ASSIGN(const int64_t size,
+                plan::evaluate(executor.plan().buffers[id->index].bytes, symbols));
+  std::vector<uint8_t> bytes(static_cast<size_t>(size));
+  SINTER_TRY(executor.readBuffer(buffer, bytes));
+  SINTER_ASSIGN(Shape shape, binding.shapeOf(type));
+  return graph::decodeTensor(type.getElementType(), std::move(shape), bytes);
+}
+
+Result<graph::Outcome> executeGraph(hal::Device &device, plan::Plan plan, func::FuncOp function,
+                                    const graph::Edges &edges) {
   SINTER_ASSIGN(const graph::Binding binding, bindSymbols(function, edges));
   const std::vector<int64_t> symbols = valuesOf(plan, binding);
   EdgeWeights weights(function, edges);
@@ -141,39 +155,47 @@ Result<graph::NamedTensors> executeGraph(hal::Device &device, plan::Plan plan,
   SINTER_TRY(executor->bind(symbols));
   SINTER_TRY(giveEdges(*executor, function, edges, binding));
   SINTER_TRY(executor->run("step"));
-  graph::NamedTensors outputs;
+  graph::Outcome outcome;
   for (auto op : function.getOps<graph::OutputOp>()) {
-    auto type = cast<RankedTensorType>(op.getValue().getType());
-    const std::string buffer = engine::outputBuffer(function, op.getName());
-    const auto id = plan::findBuffer(executor->plan(), buffer);
-    SINTER_CHECK(id.has_value());
-    SINTER_ASSIGN(const int64_t size,
-                  plan::evaluate(executor->plan().buffers[id->index].bytes, symbols));
-    std::vector<uint8_t> bytes(static_cast<size_t>(size));
-    SINTER_TRY(executor->readBuffer(buffer, bytes));
-    SINTER_ASSIGN(Shape shape, binding.shapeOf(type));
-    SINTER_ASSIGN(outputs[op.getName().str()],
-                  graph::decodeTensor(type.getElementType(), std::move(shape), bytes));
+    const std::string name = op.getName().str();
+    SINTER_ASSIGN(outcome.outputs[name],
+                  readTensor(*executor, engine::outputBuffer(function, name),
+                             cast<RankedTensorType>(op.getValue().getType()), binding, symbols));
   }
-  return outputs;
+  for (auto op : function.getOps<graph::StateOp>()) {
+    const std::string name = op.getName().str();
+    SINTER_ASSIGN(outcome.states[name],
+                  readTensor(*executor, name, op.getResult().getType(), binding, symbols));
+  }
+  return outcome;
+}
+
+double largestError(const Tensor &found, const Tensor &exact) {
+  SINTER_CHECK(found.values.size() == exact.values.size());
+  double largest = 1, error = 0;
+  for (double value : exact.values)
+    largest = std::isfinite(value) ? std::max(largest, std::fabs(value)) : largest;
+  for (auto [value, wide] : llvm::zip_equal(found.values, exact.values)) {
+    const bool same = value == wide || (std::isnan(value) && std::isnan(wide));
+    const double apart = same ? 0 : std::fabs(value - wide) / largest;
+    error = std::max(error, std::isnan(apart) ? HUGE_VAL : apart);
+  }
+  return error;
 }
 
 double largestError(const graph::NamedTensors &found, const graph::NamedTensors &exact) {
   double error = 0;
-  for (const auto &[name, wide] : exact) {
-    const std::vector<double> &values = found.at(name).values;
-    SINTER_CHECK(values.size() == wide.values.size());
-    double largest = 1;
-    for (double value : wide.values)
-      largest = std::isfinite(value) ? std::max(largest, std::fabs(value)) : largest;
-    for (size_t i = 0; i < values.size(); ++i) {
-      const bool same =
-          values[i] == wide.values[i] || (std::isnan(values[i]) && std::isnan(wide.values[i]));
-      const double apart = same ? 0 : std::fabs(values[i] - wide.values[i]) / largest;
-      error = std::max(error, std::isnan(apart) ? HUGE_VAL : apart);
-    }
-  }
+  for (const auto &[name, wide] : exact)
+    error = std::max(error, largestError(found.at(name), wide));
   return error;
+}
+
+double roundingOf(Type element) {
+  if (auto number = dyn_cast<FloatType>(element))
+    return std::ldexp(2.0, 1 - static_cast<int>(number.getFPMantissaWidth()));
+  if (const BlockFormat *format = tile::blockFormatOf(element))
+    return std::ldexp(2.0, 1 - static_cast<int>(format->code.width()));
+  return 0;
 }
 
 } // namespace sinter::compiler

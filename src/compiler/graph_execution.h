@@ -11,14 +11,21 @@ namespace sinter::compiler {
 /// machine has none, or no driver loads such code.
 Result<std::unique_ptr<hal::Device>> openDeviceOf(const plan::Plan &plan);
 
-/// What the plan of engine::buildGraphPlan(function) makes of the edges: its outputs. Weights are
-/// packed as the plan says. Errors as of graph::evaluate for edges that do not fit, and as of
-/// runtime::Executor.
-Result<graph::NamedTensors> executeGraph(hal::Device &device, plan::Plan plan,
-                                         mlir::func::FuncOp function, const graph::Edges &edges);
+/// What the plan of engine::buildGraphPlan(function) makes of the edges: its outputs, and the
+/// states as the run leaves them. A plan that owns its states may order a pool's elements
+/// otherwise. Weights are packed as the plan says. Errors as of graph::evaluate for edges that do
+/// not fit, and as of runtime::Executor.
+Result<graph::Outcome> executeGraph(hal::Device &device, plan::Plan plan,
+                                    mlir::func::FuncOp function, const graph::Edges &edges);
 
 /// The largest distance of elements from those of `exact`, in parts of the largest element of the
-/// output (at least 1). Infinite where one is no number and the other is.
+/// tensor (at least 1). Infinite where one is no number and the other is.
+double largestError(const graph::Tensor &found, const graph::Tensor &exact);
+/// The largest of tensors of the same names.
 double largestError(const graph::NamedTensors &found, const graph::NamedTensors &exact);
+
+/// Twice the distance between two neighbours of the element type, in parts of the largest element:
+/// equal numbers that are computed in another order may round to either.
+double roundingOf(mlir::Type element);
 
 } // namespace sinter::compiler

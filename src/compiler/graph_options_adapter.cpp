@@ -46,8 +46,8 @@ void addRun(CLI::App &app, GraphOptions &options, std::map<std::string, std::str
                                  "compile for this target and execute on this machine's device");
   target->type_name("TARGET")->excludes(evaluate);
   run->add_flag("--compare", options.compare,
-                "print the largest error beside the evaluator's in f32; fail where it is more than "
-                "twice that")
+                "print the largest error of outputs and states beside the evaluator's in f32; fail "
+                "where one is more than twice that")
       ->needs(target);
   run->add_option_function<std::string>(
          "--input", [&](const std::string &pair) { addPair(pair, options.inputs); },

@@ -20,13 +20,19 @@ namespace {
 
 using graph::Evaluation;
 
-Result<graph::NamedTensors> execute(Evaluation &evaluation, const std::string &target,
-                                    bool ownsStates = false) {
+Result<graph::Outcome> run(Evaluation &evaluation, const std::string &target,
+                           bool ownsStates = false) {
   SINTER_ASSIGN(plan::Plan plan,
                 engine::buildGraphPlan(evaluation.function(), {target, 1, ownsStates},
                                        [](std::string_view, uint32_t, uint32_t) {}));
   SINTER_ASSIGN(const auto device, openDeviceOf(plan));
   return executeGraph(*device, std::move(plan), evaluation.function(), evaluation.edges());
+}
+
+// Its outputs alone.
+Result<graph::NamedTensors> execute(Evaluation &evaluation, const std::string &target) {
+  SINTER_ASSIGN(graph::Outcome outcome, run(evaluation, target));
+  return std::move(outcome.outputs);
 }
 
 // The target of this machine's first device of a driver; empty where there is none.
@@ -59,26 +65,47 @@ void expectAgreement(uint64_t seed, const std::string &target) {
   EXPECT_LT(largestError(*found, exact->outputs), 2e-5);
 }
 
-TEST(GraphExecution, RandomGraphsOnTheCpuAgreeWithTheEvaluator) {
-  for (int seed = 0; seed < inFullOr(200, 20); ++seed)
-    expectAgreement(static_cast<uint64_t>(seed), "host");
+// Of each driver the machine's first device; empty where it has none.
+std::string targetNamed(std::string_view device) {
+  return device == "cpu" ? "host" : device == "vulkan" ? vulkanTarget() : cudaTarget();
 }
 
-TEST(GraphExecution, RandomGraphsOnVulkanAgreeWithTheEvaluator) {
-  const std::string target = vulkanTarget();
-  if (target.empty())
-    GTEST_SKIP() << "this machine has no Vulkan device";
-  for (int seed = 0; seed < inFullOr(200, 4); ++seed)
-    expectAgreement(static_cast<uint64_t>(seed), target);
+class RandomGraphs : public testing::TestWithParam<std::tuple<uint64_t, std::string>> {
+protected:
+  void expectAgreementOfCase() {
+    const auto &[seed, device] = GetParam();
+    const std::string target = targetNamed(device);
+    if (target.empty())
+      GTEST_SKIP() << "this machine has no " << device << " device";
+    expectAgreement(seed, target);
+  }
+};
+TEST_P(RandomGraphs, AgreeWithTheEvaluator) {
+  expectAgreementOfCase();
 }
 
-TEST(GraphExecution, RandomGraphsOnCudaAgreeWithTheEvaluator) {
-  const std::string target = cudaTarget();
-  if (target.empty())
-    GTEST_SKIP() << "this machine has no NVIDIA device";
-  for (int seed = 0; seed < inFullOr(200, 20); ++seed)
-    expectAgreement(static_cast<uint64_t>(seed), target);
+std::string nameOf(const testing::TestParamInfo<RandomGraphs::ParamType> &info) {
+  return std::get<1>(info.param) + "_" + std::to_string(std::get<0>(info.param));
 }
+
+// A few of them in `./test`.
+INSTANTIATE_TEST_SUITE_P(OnCpu, RandomGraphs,
+                         testing::Combine(testing::Range<uint64_t>(0, 20), testing::Values("cpu")),
+                         nameOf);
+INSTANTIATE_TEST_SUITE_P(OnVulkan, RandomGraphs,
+                         testing::Combine(testing::Range<uint64_t>(0, 4),
+                                          testing::Values("vulkan")),
+                         nameOf);
+
+// All of them: `ctest -L full -R RandomGraphs`.
+class FullRandomGraphs : public RandomGraphs {};
+TEST_P(FullRandomGraphs, AgreeWithTheEvaluator) {
+  expectAgreementOfCase();
+}
+INSTANTIATE_TEST_SUITE_P(Full, FullRandomGraphs,
+                         testing::Combine(testing::Range<uint64_t>(0, 200),
+                                          testing::Values("cpu", "vulkan", "cuda")),
+                         nameOf);
 
 // ---- attention ----
 
@@ -110,9 +137,15 @@ double errorOfAttention(graph::AttentionForm form, const std::string &target) {
   evaluation.symbol("L", decodes ? 2048 : 256).symbol("G", decodes);
   const Result<graph::Outcome> exact = evaluation.run(graph::Precision::F64);
   EXPECT_TRUE(exact) << exact.error().message;
-  const Result<graph::NamedTensors> found = execute(evaluation, target, form.freshCache);
+  const Result<graph::Outcome> found = run(evaluation, target, form.freshCache);
   EXPECT_TRUE(found) << found.error().message;
-  return exact && found ? largestError(*found, exact->outputs) : HUGE_VAL;
+  if (!exact || !found)
+    return HUGE_VAL;
+  // A fresh cache's keys lie in an order of the plan's choice.
+  if (!form.freshCache)
+    for (const auto &[name, state] : exact->states)
+      EXPECT_LE(largestError(found->states.at(name), state), 2 * roundingOf(state.element)) << name;
+  return largestError(found->outputs, exact->outputs);
 }
 
 class AttentionForms : public testing::TestWithParam<std::tuple<size_t, std::string>> {};
@@ -351,6 +384,83 @@ TEST(GraphExecution, WeightsOfBlocksMeetOperandsOfAnyRank) {
     const Result<graph::NamedTensors> found = execute(evaluation, target);
     ASSERT_TRUE(found) << found.error().message;
     EXPECT_LT(largestError(*found, exact->outputs), 2e-5);
+  }
+}
+
+// Blocks that only move keep their bits; others are dequantized for kernels of scalars.
+TEST(GraphExecution, WeightsOfBlocksAreOperandsOfGeneralOperations) {
+  for (const std::string &target : {std::string("host"), vulkanTarget(), cudaTarget()}) {
+    if (target.empty())
+      continue;
+    SCOPED_TRACE(target);
+    Evaluation evaluation(R"(
+      %x = graph.input "x" : tensor<2x4x64xf32>
+      %i = graph.input "i" : tensor<2xi32>
+      %w = graph.weight ["w"] : tensor<2x3x64x!tile.block<"q4_0">>
+      %v = graph.weight ["v"] : tensor<3x64x!tile.block<"q8_0">>
+      %d = graph.dot_general %x, %w batch [0] x [0] contract [2] x [2]
+          : tensor<2x4x64xf32>, tensor<2x3x64x!tile.block<"q4_0">> -> tensor<2x4x3xf32>
+      %e = graph.dot_general %v, %w contract [1] x [2]
+          : tensor<3x64x!tile.block<"q8_0">>, tensor<2x3x64x!tile.block<"q4_0">> -> tensor<3x2x3xf32>
+      %t = graph.transpose %w to [1, 0, 2]
+          : tensor<2x3x64x!tile.block<"q4_0">> -> tensor<3x2x64x!tile.block<"q4_0">>
+      %s = graph.slice %t from [1, 0, 32]
+          : tensor<3x2x64x!tile.block<"q4_0">> -> tensor<2x2x32x!tile.block<"q4_0">>
+      %c = graph.concat %s, %s along 2 : tensor<2x2x32x!tile.block<"q4_0">>,
+          tensor<2x2x32x!tile.block<"q4_0">> -> tensor<2x2x64x!tile.block<"q4_0">>
+      %f = graph.dequantize %c : tensor<2x2x64x!tile.block<"q4_0">> -> tensor<2x2x64xf32>
+      %g = graph.gather %t, %i batch [1] x [0]
+          : tensor<3x2x64x!tile.block<"q4_0">>, tensor<2xi32> -> tensor<2x64xf32>
+      graph.output "d", %d : tensor<2x4x3xf32>
+      graph.output "e", %e : tensor<3x2x3xf32>
+      graph.output "f", %f : tensor<2x2x64xf32>
+      graph.output "g", %g : tensor<2x64xf32>
+      graph.output "c", %c : tensor<2x2x64x!tile.block<"q4_0">>
+      graph.output "v", %v : tensor<3x64x!tile.block<"q8_0">>)");
+    ASSERT_TRUE(evaluation.parsed());
+    evaluation.input("x", {2, 4, 64}, numbers(512)).input("i", {2}, {2, 1});
+    evaluation.weight("w", {2, 3, 64}, numbers(384)).weight("v", {3, 64}, numbers(192));
+    const Result<graph::Outcome> exact = evaluation.run(graph::Precision::F64);
+    ASSERT_TRUE(exact) << exact.error().message;
+    const Result<graph::NamedTensors> found = execute(evaluation, target);
+    ASSERT_TRUE(found) << found.error().message;
+    for (const char *moved : {"f", "g", "c", "v"})
+      EXPECT_EQ(largestError(found->at(moved), exact->outputs.at(moved)), 0) << moved;
+    EXPECT_LT(largestError(*found, exact->outputs), 2e-5);
+  }
+}
+
+// What a run appends stays, beside what the state held, also of a pool in blocks.
+TEST(GraphExecution, StatesAreAsTheRunLeavesThem) {
+  for (const std::string &target : {std::string("host"), vulkanTarget(), cudaTarget()}) {
+    if (target.empty())
+      continue;
+    SCOPED_TRACE(target);
+    Evaluation evaluation(R"(
+      %rows = graph.input "rows" : tensor<2x1x32xf32>
+      %slots = graph.input "slots" : tensor<2xi32>
+      %k = graph.state "k" : tensor<2x1x32x2xf16>
+      %v = graph.state "v" : tensor<2x1x2x32x!tile.block<"q8_0">>
+      %a = graph.kv_append keys %rows at %slots into %k
+          : tensor<2x1x32xf32>, tensor<2xi32> into tensor<2x1x32x2xf16> -> tensor<2x1x32x2xf16>
+      %b = graph.kv_append values %rows at %slots into %v
+          : tensor<2x1x32xf32>, tensor<2xi32> into tensor<2x1x2x32x!tile.block<"q8_0">>
+          -> tensor<2x1x2x32x!tile.block<"q8_0">>
+      %y = graph.reduce sum %rows over [2] : tensor<2x1x32xf32> -> tensor<2x1xf32>
+      graph.output "y", %y : tensor<2x1xf32>)");
+    ASSERT_TRUE(evaluation.parsed());
+    evaluation.input("rows", {2, 1, 32}, numbers(64)).input("slots", {2}, {3, 0});
+    evaluation.state("k", {2, 1, 32, 2}, numbers(128)).state("v", {2, 1, 2, 32}, numbers(128));
+    const Result<graph::Outcome> exact = evaluation.run(graph::Precision::F64);
+    ASSERT_TRUE(exact) << exact.error().message;
+    const Result<graph::Outcome> found = run(evaluation, target);
+    ASSERT_TRUE(found) << found.error().message;
+    ASSERT_EQ(found->states.size(), 2u);
+    for (const auto &[name, state] : exact->states) {
+      EXPECT_LE(largestError(found->states.at(name), state), roundingOf(state.element)) << name;
+      const graph::Tensor &before = evaluation.edges().states.at(name);
+      EXPECT_GT(largestError(before, state), 0.1) << "nothing was appended to " << name;
+    }
   }
 }
 

@@ -73,7 +73,7 @@ endif()
 # Load tests of the server in short, where the default model is there; their long forms are in docs/measuring-a-server.md.
 if(TARGET sinter)
   foreach(check "disconnects --requests 500" "slow --drips 200 --deaf 50 --byte-seconds 0.2 --requests 32 --rounds 1 --unmeasured"
-      "memory --seconds 30 --unmeasured")
+      "memory --seconds 20 --fill 0 --warm-up 0 --unmeasured")
     separate_arguments(check UNIX_COMMAND "${check}")
     list(GET check 0 name)
     add_test(NAME stress.${name} COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/bench/serve/stress.py ${check}

@@ -401,13 +401,54 @@ async def attack(address, drawn, statuses):
         connection.close(reset=drawn.random() < 0.5)
 
 
-def growth_of(samples, seconds):
-    """The last fifth's median over that of the first fifth after the warm-up (a quarter of the time)."""
-    after = [(at, value) for at, value in samples if at >= seconds / 4]
-    span = (after[-1][0] - after[0][0]) / 5
-    first = statistics.median(value for at, value in after if at <= after[0][0] + span)
-    last = statistics.median(value for at, value in after if at >= after[-1][0] - span)
+def growth_of(samples):
+    """The last fifth's median over the first fifth's."""
+    span = (samples[-1][0] - samples[0][0]) / 5
+    first = statistics.median(value for at, value in samples if at <= samples[0][0] + span)
+    last = statistics.median(value for at, value in samples if at >= samples[-1][0] - span)
     return last / first - 1
+
+
+def prompt_of_its_own(number, tokens):
+    drawn = random.Random(f"fill {number}")
+    return {"prompt": [drawn.randrange(1000, 30000) for _ in range(tokens)], "max_tokens": 1}
+
+
+def grammar_of_its_own(number):
+    return {"prompt": "Write", "max_tokens": 48, "guided_regex": f"{number}( [a-z]{{1,9}}){{50}}"}
+
+
+async def fill_one(address, evictions, body_of, limit_seconds, clients=4):
+    """Sends requests of which none is like another until the server lets something go for their sake.
+    False: it did not within the limit."""
+    numbers, end, full = iter(range(10**9)), time.monotonic() + limit_seconds, False
+
+    async def client():
+        nonlocal full
+        while not full and time.monotonic() < end:
+            await ask(address, "/v1/completions", body_of(next(numbers)))
+            full = full or (await Figures.read(address)).total(evictions) > 0
+
+    await asyncio.gather(*(client() for _ in range(clients)))
+    return full
+
+
+async def fill(address, limit_seconds):
+    """Fills what a server fills up to a bound: the prefix cache, which takes all pages of the KV cache,
+    and the grammars that it keeps. What was full, by name."""
+    first, _, _ = await ask(address, "/v1/completions", prompt_of_its_own("first", 2000))
+    tokens = 2000 if first == 200 else 200  # a small context
+    full = {}
+    if (await Figures.read(address)).total("sinter_prefix_pages"):
+        full["pages"] = await fill_one(address, "sinter_prefix_evictions_total",
+                                       lambda number: prompt_of_its_own(number, tokens), limit_seconds)
+    full["grammars"] = await fill_one(address, "sinter_grammar_evictions_total", grammar_of_its_own,
+                                      limit_seconds)
+    return full
+
+
+POOLS = ("sinter_prefix_pages", "sinter_prefix_evictions_total", "sinter_grammar_bytes",
+         "sinter_grammar_evictions_total", "process_threads")
 
 
 async def load_for_vectors(address):
@@ -421,12 +462,15 @@ async def load_for_vectors(address):
 
 
 async def memory(options, address):
+    """First fills the server's pools (at most --fill seconds each), then sends the same traffic as later
+    for --warm-up seconds, then measures for --seconds."""
     expected = [await witness_text(address, body) for body in WITNESSES]
     await load_for_vectors(address)
     before = await held(address)
     before |= {name: 0 for name in before if name != "descriptors"}
-    start, samples, statuses = time.monotonic(), [], {}
-    counts, wrong, numbers = {"good": 0, "hostile": 0}, [], iter(range(10**12))
+    full = await fill(address, options.fill)
+    start, samples, statuses = time.monotonic() + options.warm_up, [], {}
+    pools, counts, wrong, numbers = [], {"good": 0, "hostile": 0}, [], iter(range(10**12))
 
     def goes_on():
         return time.monotonic() < start + options.seconds
@@ -446,19 +490,22 @@ async def memory(options, address):
                 wrong.append(text[:200])
 
     async def sampler():
+        await asyncio.sleep(start - time.monotonic())
         while goes_on():
             now = await Figures.read(address)
+            pools.append({name: now.total(name) for name in POOLS})
             samples.append((time.monotonic() - start, now.total("process_resident_memory_bytes")))
             await asyncio.sleep(min(2.0, options.seconds / 40))
 
     await asyncio.gather(sampler(), *(client() for _ in range(options.clients)))
     not_back = await settle(address, before)
-    growth = growth_of(samples, options.seconds)
+    growth = growth_of(samples)
     server_errors = {str(status): count for status, count in statuses.items()
                      if status == "no answer" or (status >= 500 and status != 503)}
-    figures = {**counts, "statuses": {str(status): count for status, count in statuses.items()},
+    figures = {**counts, "full": full, "pools_first": pools[0], "pools_last": pools[-1], "statuses": {str(status): count for status, count in statuses.items()},
                "first_bytes": samples[0][1], "last_bytes": samples[-1][1],
                "most_bytes": max(value for _, value in samples), "growth": growth,
+               "bytes_by_time": [[round(at), value] for at, value in samples[::max(1, len(samples) // 30)]],
                "wrong": wrong[:5], "not_back": not_back}
     bars = {f"memory grows at most {MOST_GROWTH:.0%}": growth <= MOST_GROWTH,
             "no error of a good client": not wrong, "no error of the server": not server_errors,
@@ -535,7 +582,7 @@ def arguments():
     add(slow, drips=1000, deaf=200, byte_seconds=1.0, streams=8, requests=128, rounds=5)
     add(hostiles, drips=1000, deaf=200, byte_seconds=1.0)
     add(overload, seconds=120.0, streams=16, prompt=64, answer=32, peak_rounds=12, slo=5.0)
-    add(memory, seconds=1800.0, clients=12, hostile=0.1)
+    add(memory, seconds=1800.0, fill=600.0, warm_up=300.0, clients=12, hostile=0.1)
     options = parser.parse_args()
     if not options.url and not (options.sinter and options.model):
         parser.error("give --sinter and --model, or --url")

@@ -29,21 +29,37 @@ void GrammarForms::add(const std::string &text, std::shared_ptr<GrammarForm> for
   trim();
 }
 
-void GrammarForms::trim() {
+size_t GrammarForms::bytesOfAll() const {
   size_t bytes = 0;
   for (const Entry &entry : entries_)
     bytes += entry.text.size() + entry.form->bytes();
+  return bytes;
+}
+
+void GrammarForms::trim() {
+  size_t bytes = bytesOfAll();
   while (bytes > mostBytes_ && !entries_.empty()) {
     const Entry &last = entries_.back();
     bytes -= std::min(bytes, last.text.size() + last.form->bytes());
     byText_.erase(last.text);
     entries_.pop_back();
+    ++dropped_;
   }
 }
 
 size_t GrammarForms::count() const {
   const std::lock_guard lock(mutex_);
   return entries_.size();
+}
+
+size_t GrammarForms::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return bytesOfAll();
+}
+
+uint64_t GrammarForms::dropped() const {
+  const std::lock_guard lock(mutex_);
+  return dropped_;
 }
 
 } // namespace sinter

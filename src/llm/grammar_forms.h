@@ -21,18 +21,22 @@ public:
   std::shared_ptr<GrammarForm> find(const std::string &text);
   void add(const std::string &text, std::shared_ptr<GrammarForm> form);
   size_t count() const;
+  size_t bytes() const; // about
+  uint64_t dropped() const; // to stay within `mostBytes`, since it was made
 
 private:
   struct Entry {
     std::string text;
     std::shared_ptr<GrammarForm> form;
   };
+  size_t bytesOfAll() const;
   void trim();
 
   const size_t mostBytes_;
   mutable std::mutex mutex_;
   std::list<Entry> entries_; // the one asked for last is first
   std::map<std::string_view, std::list<Entry>::iterator> byText_;
+  uint64_t dropped_ = 0;
 };
 
 } // namespace sinter

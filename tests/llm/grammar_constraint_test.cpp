@@ -163,6 +163,8 @@ TEST(GrammarForms, KeepThoseThatWereAskedForLast) {
   EXPECT_EQ(forms.find("4"), form);
   EXPECT_TRUE(forms.find("1"));
   EXPECT_FALSE(forms.find("2"));
+  EXPECT_EQ(forms.dropped(), 1u);
+  EXPECT_EQ(forms.bytes(), 3 * (form->bytes() + 1));
   EXPECT_EQ(forms.count(), 3u);
 }
 

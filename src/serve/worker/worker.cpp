@@ -22,7 +22,13 @@ public:
   uint32_t contextTokens() const override { return contextTokens_; }
   Result<JobId> submit(GenerationJob job) override { return engine_->submit(std::move(job)); }
   void cancel(JobId id) override { engine_->cancel(id); }
-  WorkerState state() const override { return engine_->state(); }
+  WorkerState state() const override {
+    WorkerState state = engine_->state();
+    const GrammarForms &forms = file().grammarForms();
+    state.grammarBytes = forms.bytes();
+    state.evictedGrammars = forms.dropped();
+    return state;
+  }
   bool isLost() const override { return engine_->isLost(); }
   void stop() override { engine_->stop(); }
 

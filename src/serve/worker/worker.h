@@ -34,6 +34,7 @@ struct WorkerState {
   uint64_t stateSlots = 0, freeStates = 0; // of recurrent layers
   uint64_t cachedPages = 0;                // in the prefix cache
   uint64_t prefixHits = 0, evictedPages = 0;
+  uint64_t grammarBytes = 0, evictedGrammars = 0; // kept for requests that ask for them again
   uint64_t accepted = 0, refused = 0, finished = 0, failed = 0, cancelled = 0;
   uint64_t promptTokens = 0, reusedTokens = 0, answerTokens = 0;
   uint64_t prefillSteps = 0, decodeSteps = 0, preemptions = 0;

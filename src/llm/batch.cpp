@@ -16,8 +16,8 @@ Result<void> checkRings(const BatchPart &part, const std::string &who) {
   const uint64_t end = uint64_t{part.position} + part.tokens.size();
   for (size_t i = 0; i < pool.groupCount(); ++i) {
     const KvGroupPages &group = pool.group(i);
-    const uint64_t pages = (end - 1) / pool.pageRows() + 1 -
-                           group.firstPage(part.position, pool.pageRows());
+    const uint64_t pages =
+        (end - 1) / pool.pageRows() + 1 - group.firstPage(part.position, pool.pageRows());
     if (group.isRing() && pages > group.sequencePages)
       return fail(Code::InvalidArgument,
                   who + " takes " + std::to_string(pages) + " pages of layers with a window for " +
@@ -25,6 +25,24 @@ Result<void> checkRings(const BatchPart &part, const std::string &who) {
                       std::to_string(group.sequencePages));
   }
   return {};
+}
+
+// Pages of the table's row for a part, by their numbers in the sequence.
+uint64_t rowPages(const BatchPart &part) {
+  const uint64_t end = uint64_t{part.position} + part.tokens.size();
+  return std::max<uint64_t>(part.pages->pages().size(),
+                            (end - 1) / part.pages->pool().pageRows() + 1);
+}
+
+// A table as wide as a long context would be mostly zeros, and all of it is written in each step
+// (256 sequences of at most 131,072 tokens: 2 MiB). Few widths, as a device may record a step of
+// each.
+uint32_t tableWidth(std::span<const BatchPart> parts, const BatchShape &shape) {
+  constexpr uint64_t kLeast = 128;
+  uint64_t pages = kLeast;
+  for (const BatchPart &part : parts)
+    pages = std::max(pages, rowPages(part));
+  return static_cast<uint32_t>(std::min<uint64_t>(std::bit_ceil(pages), shape.pagesPerSequence));
 }
 
 Result<void> checkPart(const BatchPart &part, size_t index, const BatchShape &shape) {
@@ -44,8 +62,7 @@ Result<void> checkPart(const BatchPart &part, size_t index, const BatchShape &sh
     return fail(Code::InvalidArgument, who() + " reaches position " + std::to_string(end) +
                                            ", its pages hold " +
                                            std::to_string(part.pages->capacity()));
-  const uint64_t pages = std::max<uint64_t>(part.pages->pages().size(),
-                                            (end - 1) / part.pages->pool().pageRows() + 1);
+  const uint64_t pages = rowPages(part);
   if (pages > shape.pagesPerSequence)
     return fail(Code::InvalidArgument, who() + " has " + std::to_string(pages) +
                                            " pages, expected at most " +
@@ -72,7 +89,6 @@ void fillRow(const BatchPart &part, size_t group, std::span<int32_t> row) {
     row[number] = static_cast<int32_t>(part.pages->page(number, group).index);
 }
 
-// Tables are large (the context's pages for each sequence) and mostly zeros.
 void addPages(std::span<const BatchPart> parts, uint32_t width, Batch &batch) {
   for (size_t i = 0; i < parts.size(); ++i)
     for (size_t group = 0; group < parts[i].pages->pool().groupCount(); ++group) {
@@ -155,9 +171,9 @@ Result<void> buildBatch(std::span<const BatchPart> parts, const BatchShape &shap
   }
   if (total > uint64_t{std::numeric_limits<int32_t>::max()})
     return fail(Code::InvalidArgument, "a batch of " + std::to_string(total) + " tokens");
-  batch.pagesPerSequence = shape.pagesPerSequence;
+  batch.pagesPerSequence = tableWidth(parts, shape);
   batch.phase = parts.empty() ? Phase::Prefill : parts[0].phase;
-  addPages(parts, shape.pagesPerSequence, batch);
+  addPages(parts, batch.pagesPerSequence, batch);
   for (size_t i = 0; i < parts.size(); ++i) {
     const BatchPart &part = parts[i];
     const int32_t firstToken = static_cast<int32_t>(batch.tokens.size());

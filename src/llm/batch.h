@@ -51,7 +51,7 @@ struct KvPlaces {
 // One step's inputs. See plan/contract.h for what each array means; T, S, B, R and C are their
 // sizes.
 struct Batch {
-  uint32_t pagesPerSequence = 0; // P
+  uint32_t pagesPerSequence = 0; // P, the width of page tables
   Phase phase = Phase::Prefill;  // G
   std::vector<int32_t> tokens, positions;
   std::array<KvPlaces, contract::kKvGroups.size()> kv; // of those that the block pool has
@@ -69,14 +69,14 @@ struct Batch {
 // What a plan demands of its batches.
 struct BatchShape {
   uint32_t queryTile = 1;        // most tokens of one query tile; at least 1
-  uint32_t pagesPerSequence = 1; // width of the page table; at least 1
+  uint32_t pagesPerSequence = 1; // most pages of a sequence; at least 1
   uint32_t vocabSize = 1;        // token ids are below
 };
 
 // Fills `batch` (its memory is reused from step to step) from the parts: sequence i of the batch is
 // parts[i], and rows of logits come in the order of the parts. InvalidArgument: a part without
-// tokens, a token outside the vocabulary, pages that do not reach, more pages than the table is
-// wide, more tokens than a window's pages hold beside what they read, parts of two phases, several
+// tokens, a token outside the vocabulary, pages that do not reach, more pages than a sequence may
+// have, more tokens than a window's pages hold beside what they read, parts of two phases, several
 // decode tokens in a part, or parts of unlike block pools; the batch is then empty.
 Result<void> buildBatch(std::span<const BatchPart> parts, const BatchShape &shape, Batch &batch);
 

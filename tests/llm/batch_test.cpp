@@ -49,6 +49,26 @@ TEST(Batch, ThePageTableHasOnePaddedRowForEachSequence) {
   EXPECT_THAT(batch.kv[0].pageTable, ElementsAre(3, 1, 0, 0, 0, 0));
 }
 
+TEST(Batch, ThePageTableOfALongContextIsAsWideAsItsLongestSequenceNeeds) {
+  constexpr BatchShape kLong{4, 300, 100};
+  constexpr std::pair<uint32_t, uint32_t> kWidths[] = {
+      {1, 128}, {128 * 4, 128}, {128 * 4 + 1, 256}, {256 * 4, 256}, {256 * 4 + 1, 300}};
+  for (const auto &[rows, width] : kWidths) {
+    PagePool pool = *PagePool::create(302, 4);
+    SequencePages first(pool), second(pool);
+    ASSERT_TRUE(first.reserve(5) && second.reserve(rows));
+    const std::vector<TokenId> token = {1};
+    Batch batch;
+    const std::vector<BatchPart> parts = {{token, 4, &first}, {token, rows - 1, &second}};
+    ASSERT_TRUE(buildBatch(parts, kLong, batch));
+    EXPECT_EQ(batch.pagesPerSequence, width) << rows << " rows";
+    ASSERT_EQ(batch.kv[0].pageTable.size(), 2 * width);
+    EXPECT_EQ(batch.kv[0].pageTable[1], static_cast<int32_t>(first.page(1).index));
+    EXPECT_EQ(batch.kv[0].pageTable[width + (rows - 1) / 4],
+              static_cast<int32_t>(second.page((rows - 1) / 4).index));
+  }
+}
+
 TEST(Batch, LengthsCountTheTokensOfThisStep) {
   TwoSequences two;
   Batch batch;

@@ -32,10 +32,11 @@ Scheduler::Scheduler(StepRunner &runner, PagePool &pages, const Tokenizer &token
                      const SchedulerOptions &options)
     : runner_(runner), pool_(pages), tokenizer_(tokenizer), options_(options),
       takesDrafts_(takesDrafts(runner.limits())), queues_(std::make_unique<FairShares>()),
-      waiting_(std::make_unique<WaitingLine>()), budget_(0, 0, 0) {
+      waiting_(std::make_unique<WaitingLine>()), budget_(0, 0, 0), batchLimit_(1, 1) {
   const RunnerLimits &limits = runner.limits();
   options_.sequences = std::clamp(std::min(limits.stepSequences, limits.stepTokens), 1u,
                                   std::max(options.sequences, 1u));
+  batchLimit_ = {std::clamp(options.leastSequences, 1u, options_.sequences), options_.sequences};
   options_.waiting = std::max(options.waiting, 1u);
   options_.promptTokens = std::clamp(options.promptTokens, limits.chunkRows, limits.stepTokens);
   budget_ = {std::min(std::max(limits.chunkRows, kLeastPrefill), options_.promptTokens),
@@ -45,6 +46,10 @@ Scheduler::Scheduler(StepRunner &runner, PagePool &pages, const Tokenizer &token
 }
 
 Scheduler::~Scheduler() = default;
+
+uint32_t Scheduler::mostRunning() const {
+  return batchLimit_.sequences();
+}
 
 size_t Scheduler::waitingCount() const {
   return waiting_->size();
@@ -192,7 +197,7 @@ void Scheduler::endExpired() {
 // Each with pages for what it holds. A page for each that runs stays free, so that those grow for a
 // while before one of them is preempted.
 void Scheduler::beginWaiting() {
-  while (!waiting_->empty() && running_.size() < options_.sequences) {
+  while (!waiting_->empty() && running_.size() < mostRunning()) {
     Sequence &next = waiting_->next();
     next.branchRows = adoptRows(next);
     const bool fits =
@@ -311,7 +316,7 @@ void Scheduler::run(Phase phase) {
   ++(phase == Phase::Prefill ? counters_.prefillSteps : counters_.decodeSteps);
   now_ = SchedulerClock::now();
   if (logits)
-    measure(phase, batch_.tokens.size(), now_ - began);
+    measure(phase, now_ - began);
   if (!logits && logits.error().code == Code::DeviceLost)
     deviceLost_ = logits.error();
   for (const Part &part : plan_) {
@@ -325,11 +330,11 @@ void Scheduler::run(Phase phase) {
     cache_->clear();
 }
 
-void Scheduler::measure(Phase phase, uint64_t rows, SchedulerClock::duration time) {
-  if (phase == Phase::Decode)
-    budget_.addDecode(seconds(time));
-  else
-    budget_.addPrefill(rows, seconds(time));
+void Scheduler::measure(Phase phase, SchedulerClock::duration time) {
+  if (phase == Phase::Prefill)
+    return budget_.addPrefill(static_cast<uint32_t>(batch_.tokens.size()), seconds(time));
+  budget_.addDecode(seconds(time));
+  batchLimit_.addDecode(static_cast<uint32_t>(plan_.size()), seconds(time));
 }
 
 void Scheduler::addToBatch(const Part &part, Phase phase) {

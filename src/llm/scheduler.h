@@ -32,6 +32,7 @@
 // Pages that only the cache holds go before a sequence is preempted.
 #pragma once
 
+#include "llm/batch_limit.h"
 #include "llm/generation.h"
 #include "llm/kv_pages.h"
 #include "llm/prefill_budget.h"
@@ -93,7 +94,10 @@ struct Request {
 
 struct SchedulerOptions {
   uint32_t sequences = UINT32_MAX; // most that run at once, within what the runner takes
-  uint32_t waiting = 1024;         // most requests that wait; at least 1
+  // That run if there are as many; beyond them more run while they make decode faster
+  // (llm/batch_limit.h). UINT32_MAX: `sequences` run.
+  uint32_t leastSequences = UINT32_MAX;
+  uint32_t waiting = 1024; // most requests that wait; at least 1
   // Prefill tokens between two decode steps; at least a chunk of the runner. More tokens make
   // prefill faster and decode wait longer (SmolLM2 Q4_1, two Xeon cores: 32 tokens take 19 ms,
   // 1,650 a second; 64 take 33 ms, 1,950; 128 take 62 ms, 2,060, and no number gives more).
@@ -157,6 +161,8 @@ public:
 
   bool idle() const { return running_.empty() && waitingCount() == 0; }
   size_t runningCount() const { return running_.size(); }
+  // That may run at once now, as far as pages allow.
+  uint32_t mostRunning() const;
   size_t waitingCount() const; // preempted ones too
   // What the runner said when it lost its device; no step works after that.
   const std::optional<Status> &deviceLost() const { return deviceLost_; }
@@ -193,7 +199,7 @@ private:
   bool makeRoom(Sequence &sequence);
   void preemptLast();
   void run(Phase phase);
-  void measure(Phase phase, uint64_t rows, SchedulerClock::duration time);
+  void measure(Phase phase, SchedulerClock::duration time);
   void addToBatch(const Part &part, Phase phase);
   void accept(const Part &part, std::span<const float> &logits);
   void choose(Sequence &sequence, std::span<const float> logits);
@@ -235,6 +241,7 @@ private:
   std::vector<Part> plan_;
   std::vector<uint32_t> left_;
   PrefillBudget budget_;
+  BatchLimit batchLimit_;
   PrefillShares shares_;
   std::vector<BatchPart> parts_;
   Batch batch_;

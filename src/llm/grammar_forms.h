@@ -21,7 +21,7 @@ public:
   std::shared_ptr<GrammarForm> find(const std::string &text);
   void add(const std::string &text, std::shared_ptr<GrammarForm> form);
   size_t count() const;
-  size_t bytes() const; // about
+  size_t bytes() const;     // about
   uint64_t dropped() const; // to stay within `mostBytes`, since it was made
 
 private:

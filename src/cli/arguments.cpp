@@ -373,6 +373,8 @@ std::optional<Message> readModels(const CommandLine &line, ServeArguments &serve
     return bad;
   if (auto bad = readCount(line.maxWaiting, "--max-waiting", 1, kMostWaiting, serve.waiting))
     return bad;
+  if (auto bad = readCount(line.maxWait, "--max-wait", 0, kMostSeconds, serve.waitSeconds))
+    return bad;
   if (auto bad = readCount(line.memory, "--memory", 1, kMostMib, serve.memoryMib))
     return bad;
   return readCount(line.unloadAfter, "--unload-after", 0, kMostSeconds, serve.unloadSeconds);

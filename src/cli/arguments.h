@@ -144,8 +144,9 @@ struct ServeArguments {
   std::string chatTemplate;           // a built-in name or a file; empty: each model's own
   std::string defaults;               // JSON of fields that requests leave out; empty: none
   bool prefixCache = true;            // prompts reuse what others computed
-  uint32_t running = UINT32_MAX;      // sequences of each at once at most
+  uint32_t running = UINT32_MAX;      // sequences of each at once; UINT32_MAX: as pays
   uint32_t waiting = 1024;            // requests of each that wait at most
+  uint32_t waitSeconds = 2;           // that one may have to wait, about; 0: any
   uint32_t unloadSeconds = 300;       // without a request; 0: never
   uint32_t memoryMib = 0;             // of all models; 0: most of the device's
   bool fixedModels = false;           // requests fetch and remove none

@@ -475,10 +475,15 @@ void addServeModels(CLI::App &serve, CommandLine &line) {
           "8192)");
   addText(serve, "--parallel", line.parallel,
           "whole contexts that a model has memory for (default: 8)");
-  addText(serve, "--max-running", line.maxRunning,
-          "sequences of a model that run at once at most (default: as many as its steps take)");
+  addText(
+      serve, "--max-running", line.maxRunning,
+      "sequences of a model that run at once (default: 16 or --parallel, and more while they make "
+      "decode faster)");
   addText(serve, "--max-waiting", line.maxWaiting,
           "requests that wait for a model at most; others are answered 503 (default: 1024)");
+  addText(serve, "--max-wait", line.maxWait,
+          "seconds that a request may have to wait for its turn, by estimate; others are answered "
+          "503 with Retry-After; 0 for any (default: 2)");
   addText(serve, "--memory", line.memory,
           "MiB that all loaded models may take (default: most of the device's)");
   addText(serve, "--unload-after", line.unloadAfter,

@@ -121,6 +121,7 @@ const Misuse kMisuses[] = {
     {"ServeEmptyKey", {"serve", "--api-key", ""}, "expected to name a key and a file"},
     {"ServeEmptyOrigin", {"serve", "--cors-origin", ""}, "expected to name a host and an origin"},
     {"ServeZeroRunning", {"serve", "--max-running", "0"}, "--max-running is '0'"},
+    {"ServeNegativeWait", {"serve", "--max-wait", "-1"}, "--max-wait"},
     {"ServeZeroWaiting", {"serve", "--max-waiting", "0"}, "--max-waiting is '0'"},
     {"ServeZeroRate", {"serve", "--rate", "0"}, "--rate is '0'"},
     {"ServeHugeBody", {"serve", "--max-body", "4097"}, "--max-body is '4097'"},

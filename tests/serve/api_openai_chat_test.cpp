@@ -226,10 +226,11 @@ TEST(OpenAiChat, AnErrorAfterTheFirstChunkIsAnEvent) {
 TEST(OpenAiChat, AFullQueueIsToldWithRetryAfter) {
   FakeServer server(openaiRoutes);
   server.worker().refusal = Status{Code::Exhausted, "1024 wait"};
+  server.worker().retryAfter = 7;
   const auto client = server.post(kPath, hello());
   client->waitForEnd();
   EXPECT_EQ(client->status(), 503);
-  EXPECT_THAT(client->head().headers, testing::Contains(testing::Pair("retry-after", "1")));
+  EXPECT_THAT(client->head().headers, testing::Contains(testing::Pair("retry-after", "7")));
 }
 
 TEST(OpenAiChat, AModelThatIsNotThereIs404) {

@@ -92,6 +92,7 @@ public:
     changed_.notify_all();
   }
   WorkerState state() const override { return {}; }
+  uint32_t retrySeconds(const std::string &) const override { return retryAfter; }
   // Vectors (count of tokens, 1, 0), scores that fall with the length.
   Result<JobId> submitVectors(VectorJob job) override {
     VectorAnswer answer;
@@ -137,6 +138,7 @@ public:
   }
 
   std::optional<Status> refusal;
+  uint32_t retryAfter = 1;
   uint32_t context = 4096;
 
 private:

@@ -86,8 +86,12 @@ serve::PoolOptions poolOptionsOf(const ServeArguments &arguments) {
       std::chrono::seconds(arguments.unloadSeconds ? int64_t{arguments.unloadSeconds} : -1);
   options.precision = arguments.model.precision;
   options.keepsWeights = arguments.model.keepsWeights;
+  const bool isFixed = arguments.running != UINT32_MAX;
   options.worker.running = arguments.running;
+  options.worker.surelyRunning =
+      isFixed ? arguments.running : std::max(options.worker.surelyRunning, arguments.parallel);
   options.worker.waiting = arguments.waiting;
+  options.worker.waitSeconds = arguments.waitSeconds;
   options.worker.prefixCache = arguments.prefixCache;
   options.fetchesKnownModel = !arguments.fixedModels;
   options.note = [](const std::string &line) { sayOnStderr(line); };

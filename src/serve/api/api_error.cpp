@@ -33,7 +33,7 @@ Kind kindOf(Code code) {
 HttpResponse answer(const ApiError &error, std::string body) {
   HttpResponse response{.status = httpStatus(error.code), .body = std::move(body)};
   if (response.status == 503)
-    response.headers.emplace_back("retry-after", "1");
+    response.headers.emplace_back("retry-after", std::to_string(error.retrySeconds));
   return response;
 }
 

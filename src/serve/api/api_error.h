@@ -23,6 +23,7 @@ struct ApiError {
   std::string message;
   std::string param; // the path of the field that is meant, "messages[2].role"; empty: none
   std::optional<ContextExcess> excess = {}; // where this is what is wrong
+  uint32_t retrySeconds = 1;                // where trying again helps
 };
 
 template <typename T> using ApiResult = tl::expected<T, ApiError>;

@@ -154,6 +154,7 @@ private:
         ApiError error(id.error());
         if (error.code == Code::InvalidArgument && sizes.promptTokens > sizes.contextTokens)
           error.excess = sizes;
+        error.retrySeconds = worker_->retrySeconds(request_.queue);
         return stop(lock, error);
       }
       states_[i].job = *id;

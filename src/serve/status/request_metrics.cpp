@@ -77,6 +77,9 @@ public:
     job.sink = std::make_shared<MeasuredSink>(std::move(job.sink), metrics_);
     return inner_->submit(std::move(job));
   }
+  uint32_t retrySeconds(const std::string &queue) const override {
+    return inner_->retrySeconds(queue);
+  }
   void cancel(JobId id) override { inner_->cancel(id); }
   Result<JobId> submitVectors(VectorJob job) override {
     return inner_->submitVectors(std::move(job));
@@ -123,6 +126,8 @@ struct ModelFigure {
 constexpr ModelFigure kModelFigures[] = {
     {"sinter_sequences_running", "gauge", "Sequences that steps work on.", &WorkerState::running},
     {"sinter_sequences_waiting", "gauge", "Sequences that wait.", &WorkerState::waiting},
+    {"sinter_sequences_most", "gauge",
+     "Sequences that steps work on at once, if there are as many.", &WorkerState::mostRunning},
     {"sinter_state_slots", "gauge", "Slots for states of recurrent layers.",
      &WorkerState::stateSlots},
     {"sinter_state_slots_free", "gauge", "Slots that no sequence has.", &WorkerState::freeStates},
@@ -200,6 +205,9 @@ void writeModelMetrics(const ModelPool &models, MetricsText &text) {
     for (const LoadedModel &model : loaded)
       text.sample(labelsOf(model), static_cast<double>(model.state.*figure.value));
   }
+  text.family("sinter_wait_seconds", "gauge", "What a request that comes now waits, about.");
+  for (const LoadedModel &model : loaded)
+    text.sample(labelsOf(model), model.state.waitSeconds);
   text.family("sinter_model_bytes", "gauge", "Memory of weights, KV cache and buffers.");
   for (const LoadedModel &model : loaded)
     text.sample(labelsOf(model), static_cast<double>(model.bytes));

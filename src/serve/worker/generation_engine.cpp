@@ -19,10 +19,12 @@ GenerationEngine::GenerationEngine(StepRunner &runner, PagePool &pages, const To
     : limits_(runner.limits()), pool_(pages), tokenizer_(tokenizer), options_(options),
       scheduler_(runner, pages, tokenizer,
                  {.sequences = options.running,
+                  .leastSequences = options.surelyRunning,
                   .waiting = UINT32_MAX,
                   .promptTokens = options.promptTokens,
                   .prefillRatio = options.prefillRatio,
-                  .prefixCache = options.prefixCache}) {
+                  .prefixCache = options.prefixCache}),
+      admission_({.mostWaiting = options.waiting, .mostWaitSeconds = options.waitSeconds}) {
   publish();
 }
 
@@ -112,18 +114,25 @@ Result<JobId> GenerationEngine::submit(GenerationJob job) {
       return refused(*lost_);
     if (stopping_)
       return refused({Code::Cancelled, "the model is being unloaded"});
-    if (waiting_ >= options_.waiting)
-      return refused({Code::Exhausted, std::to_string(waiting_) +
-                                           " requests wait already, expected fewer than " +
-                                           std::to_string(options_.waiting)});
+    const Request &request = made->request;
+    const JobClock::time_point now = JobClock::now();
+    if (auto admitted = admission_.ask(request.queue, now); !admitted)
+      return refused(std::move(admitted).error());
     id.number = nextNumber_++;
     made->job->number = id.number;
+    made->job->ticket = {request.queue,
+                         admission_.tokensOf(request.prompt.size(), request.maxTokens)};
+    admission_.add(made->job->ticket, now);
     mail_.jobs.push_back(std::move(*made));
-    ++waiting_;
     ++state_.accepted;
   }
   wake_.notify_one();
   return id;
+}
+
+uint32_t GenerationEngine::retrySeconds(const std::string &queue) const {
+  const std::lock_guard lock(mutex_);
+  return admission_.retrySeconds(queue);
 }
 
 void GenerationEngine::cancel(JobId id) {
@@ -139,6 +148,7 @@ WorkerState GenerationEngine::state() const {
   const std::lock_guard lock(mutex_);
   WorkerState state = state_;
   state.waiting += mail_.jobs.size();
+  state.waitSeconds = admission_.waitSeconds();
   state.finished = ends.finished;
   state.failed = ends.failed;
   state.cancelled = ends.cancelled;
@@ -156,7 +166,9 @@ bool GenerationEngine::isLost() const {
 void GenerationEngine::run() {
   while (takeMail()) {
     readMail();
+    const JobClock::time_point began = JobClock::now();
     scheduler_.step();
+    measureStep(std::chrono::duration<double>(JobClock::now() - began).count());
     if (const auto &lost = scheduler_.deviceLost())
       scheduler_.endAll(*lost);
     publish(); // before anyone hears of an end
@@ -201,7 +213,7 @@ void GenerationEngine::connect(Request &request, LiveJob &job) {
     job.began = JobClock::now();
     job.hasBegun = true;
     const std::lock_guard lock(mutex_);
-    --waiting_;
+    admission_.begin(job.ticket, job.began);
   };
   request.onReuse = [&job](uint64_t tokens) { job.reusedTokens = tokens; };
   if (job.likelihoods)
@@ -219,9 +231,12 @@ void GenerationEngine::connect(Request &request, LiveJob &job) {
 }
 
 void GenerationEngine::end(LiveJob &job, Result<Generation> result) {
-  if (!job.hasBegun) {
+  {
     const std::lock_guard lock(mutex_);
-    --waiting_;
+    if (!job.hasBegun)
+      admission_.leave(job.ticket);
+    else if (result && result->reason != StopReason::Cancelled)
+      admission_.addAnswer(result->tokens.size());
   }
   auto owned = live_.extract(job.number);
   delivery_->addEnd(std::move(owned.mapped()), std::move(result));
@@ -238,10 +253,20 @@ void GenerationEngine::endAll() {
   delivery_->flush();
 }
 
+// Rows that were computed again are no progress; those that the prefix cache had are.
+void GenerationEngine::measureStep(double seconds) {
+  const SchedulerCounters &counters = scheduler_.counters();
+  const uint64_t tokens = counters.rows - counters.recomputedRows + counters.reusedTokens;
+  const std::lock_guard lock(mutex_);
+  admission_.addStep(tokens - measuredTokens_, seconds);
+  measuredTokens_ = tokens;
+}
+
 void GenerationEngine::publish() {
   const SchedulerCounters &counters = scheduler_.counters();
   const std::lock_guard lock(mutex_);
   state_.running = scheduler_.runningCount();
+  state_.mostRunning = scheduler_.mostRunning();
   state_.waiting = live_.size() - state_.running;
   writePoolFigures(pool_, state_);
   state_.promptTokens = promptTokens_;

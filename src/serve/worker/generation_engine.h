@@ -20,6 +20,7 @@ public:
 
   // As ModelWorker's.
   Result<JobId> submit(GenerationJob job);
+  uint32_t retrySeconds(const std::string &queue) const;
   void cancel(JobId id);
   WorkerState state() const;
   bool isLost() const;
@@ -50,6 +51,7 @@ private:
   void end(LiveJob &job, Result<Generation> result);
   void endAll();
   void publish();
+  void measureStep(double seconds);
 
   const RunnerLimits limits_;
   const PagePool &pool_;
@@ -63,13 +65,14 @@ private:
   std::unordered_map<uint64_t, std::unique_ptr<LiveJob>> live_;
   Mail taken_;
   uint64_t promptTokens_ = 0;
+  uint64_t measuredTokens_ = 0; // of steps so far
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   Mail mail_;
   bool stopping_ = false;
   uint64_t nextNumber_ = 1;
-  uint64_t waiting_ = 0; // jobs that have not begun
+  Admission admission_; // of jobs that have not begun
   std::optional<Status> lost_;
   WorkerState state_; // but for what the delivery thread counts
 

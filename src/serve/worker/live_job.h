@@ -4,6 +4,7 @@
 
 #include "llm/scheduler.h"
 #include "llm/tokenizer/detokenizer.h"
+#include "serve/worker/admission.h"
 #include "serve/worker/job.h"
 #include "serve/worker/stop_texts.h"
 
@@ -13,6 +14,7 @@ struct LiveJob {
   LiveJob(uint64_t jobNumber, const Tokenizer &tokenizer) : number(jobNumber), text(tokenizer) {}
 
   uint64_t number;
+  Ticket ticket;
   std::optional<uint32_t> likelihoods; // that were asked for with each token
   JobClock::time_point submitted = JobClock::now();
 

@@ -21,6 +21,9 @@ public:
   const ModelFile &file() const override { return opened_.model->file(); }
   uint32_t contextTokens() const override { return contextTokens_; }
   Result<JobId> submit(GenerationJob job) override { return engine_->submit(std::move(job)); }
+  uint32_t retrySeconds(const std::string &queue) const override {
+    return engine_->retrySeconds(queue);
+  }
   void cancel(JobId id) override { engine_->cancel(id); }
   WorkerState state() const override {
     WorkerState state = engine_->state();
@@ -87,6 +90,10 @@ void writePoolFigures(const PagePool &pool, WorkerState &state) {
 
 Result<JobId> ModelWorker::submitVectors(VectorJob) {
   return fail(Code::Unsupported, "the model was loaded to generate text and gives no vectors");
+}
+
+uint32_t ModelWorker::retrySeconds(const std::string &) const {
+  return 1;
 }
 
 Result<void> ModelWorker::checkContext(uint32_t asked) const {

@@ -15,11 +15,16 @@ struct JobId {
 };
 
 struct WorkerOptions {
-  uint32_t running = UINT32_MAX; // jobs that run at once at most, within what the model takes
-  uint32_t waiting = 1024;       // jobs that wait at most
-  uint32_t promptTokens = 512;   // prefill tokens between two decode steps, at most
-  double prefillRatio = 1.5;     // time of such a prefill step in decode steps' time, at most
-  bool prefixCache = true;       // prompts reuse what others computed, where the model allows it
+  // Jobs that run at once at most, within what the model takes.
+  uint32_t running = UINT32_MAX;
+  // That run in any case; beyond them more run while they make decode faster. At least `running`:
+  // that many run.
+  uint32_t surelyRunning = 16;
+  uint32_t waiting = 1024; // jobs that wait at most
+  double waitSeconds = 2;  // that one may have to wait, about (serve/worker/admission.h); 0: any
+  uint32_t promptTokens = 512; // prefill tokens between two decode steps, at most
+  double prefillRatio = 1.5;   // time of such a prefill step in decode steps' time, at most
+  bool prefixCache = true;     // prompts reuse what others computed, where the model allows it
 };
 
 // Of one KV cache group.
@@ -30,6 +35,8 @@ struct PageFigures {
 // Of now, and totals since the worker began.
 struct WorkerState {
   uint64_t running = 0, waiting = 0;
+  uint64_t mostRunning = 0; // that run at once, as far as pages allow
+  double waitSeconds = 0;   // of a job that comes now, about
   std::vector<PageFigures> kvGroups = {};
   uint64_t stateSlots = 0, freeStates = 0; // of recurrent layers
   uint64_t cachedPages = 0;                // in the prefix cache
@@ -60,6 +67,8 @@ public:
   // with the numbers; Exhausted: too many wait; DeviceLost: no step works any more; Unsupported:
   // the worker gives vectors. The sink is not called then.
   virtual Result<JobId> submit(GenerationJob job) = 0;
+  // Whole seconds after which a job of that queue is worth submitting again, where too many wait.
+  virtual uint32_t retrySeconds(const std::string &queue) const;
   // The job ends at the next step with AnswerEnd::Cancelled, if it has not ended.
   virtual void cancel(JobId id) = 0;
 

@@ -14,8 +14,8 @@ constexpr double kLeastSeconds = 0.5; // of steps, before which no rate is known
 constexpr double kNewestAnswer = 1.0 / 16;
 constexpr auto kBurst = std::chrono::seconds(1);
 constexpr auto kWindow = std::chrono::seconds(1);
-// Requests of clients that send one when one ends; more clients may come.
-constexpr double kSteady = 1.25;
+// Requests of clients that send one when one ends, by those that ended; more clients may come.
+constexpr double kSteady = 1.25, kMoreClients = 4;
 
 std::string secondsText(double seconds) {
   return std::to_string(static_cast<uint64_t>(std::ceil(seconds)));
@@ -54,8 +54,8 @@ void Admission::turnWindow(Queue &queue, Clock::time_point now) const {
 
 bool Admission::isSteady(const Queue &queue) const {
   const uint64_t asked = queue.last.asked + queue.current.asked;
-  const uint64_t begun = queue.last.begun + queue.current.begun;
-  return static_cast<double>(asked) <= kSteady * static_cast<double>(begun) &&
+  const uint64_t ended = queue.last.ended + queue.current.ended;
+  return static_cast<double>(asked) <= kSteady * static_cast<double>(ended) + kMoreClients &&
          queue.waiting < std::max(queue.last.mostWaiting, queue.current.mostWaiting);
 }
 
@@ -93,12 +93,12 @@ void Admission::add(const Ticket &ticket, Clock::time_point now) {
   tokens_ += ticket.tokens;
 }
 
-void Admission::begin(const Ticket &ticket, Clock::time_point now) {
-  const auto found = queues_.find(ticket.queue);
-  SINTER_CHECK(found != queues_.end());
+void Admission::end(const std::string &name, Clock::time_point now) {
+  const auto found = queues_.find(name);
+  if (found == queues_.end())
+    return;
   turnWindow(found->second, now);
-  ++found->second.current.begun;
-  leave(ticket);
+  ++found->second.current.ended;
 }
 
 void Admission::leave(const Ticket &ticket) {

@@ -28,7 +28,7 @@ struct Ticket {
 //
 // Two kinds of load wait longer than the limit. A burst: all that comes within a second of an empty
 // queue. And clients that keep a number of requests under way: what they send does not outnumber
-// what begins, and the queue gets no longer.
+// what ends, and the queue gets no longer.
 //
 // Not for several threads.
 class Admission {
@@ -39,10 +39,11 @@ public:
 
   // Counts a request that asks. Exhausted, with the numbers: it may not wait.
   Result<void> ask(const std::string &queue, Clock::time_point now);
-  // It waits, begins, or ends before it began.
+  // It waits, and then it does not: it begins, or ends before it began.
   void add(const Ticket &ticket, Clock::time_point now);
-  void begin(const Ticket &ticket, Clock::time_point now);
   void leave(const Ticket &ticket);
+  // A request of that queue has ended, and its client does not know yet.
+  void end(const std::string &queue, Clock::time_point now);
 
   // A step took that many tokens, those that were reused among them.
   void addStep(uint64_t tokens, double seconds);
@@ -61,7 +62,7 @@ public:
 private:
   // Of two windows, the older one whole.
   struct Counts {
-    uint64_t asked = 0, begun = 0, mostWaiting = 0;
+    uint64_t asked = 0, ended = 0, mostWaiting = 0;
   };
   struct Queue { // with at least one request that waits
     uint64_t waiting = 0, tokens = 0;

@@ -213,7 +213,7 @@ void GenerationEngine::connect(Request &request, LiveJob &job) {
     job.began = JobClock::now();
     job.hasBegun = true;
     const std::lock_guard lock(mutex_);
-    admission_.begin(job.ticket, job.began);
+    admission_.leave(job.ticket);
   };
   request.onReuse = [&job](uint64_t tokens) { job.reusedTokens = tokens; };
   if (job.likelihoods)
@@ -233,6 +233,7 @@ void GenerationEngine::connect(Request &request, LiveJob &job) {
 void GenerationEngine::end(LiveJob &job, Result<Generation> result) {
   {
     const std::lock_guard lock(mutex_);
+    admission_.end(job.ticket.queue, JobClock::now());
     if (!job.hasBegun)
       admission_.leave(job.ticket);
     else if (result && result->reason != StopReason::Cancelled)

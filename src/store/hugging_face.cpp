@@ -232,6 +232,10 @@ Result<RemoteModel> readRepository(std::string_view text, const ModelName &name,
       return fail(Code::Unsupported, "'" + part.path + "' of '" + name.text() +
                                          "' has no SHA-256 digest, so that its bytes could not "
                                          "be checked");
+    if (part.bytes > kMostLayerBytes)
+      return fail(Code::Corrupt, "'" + part.path + "' of '" + name.text() + "' has " +
+                                     std::to_string(part.bytes) + " bytes, expected at most " +
+                                     std::to_string(kMostLayerBytes));
     const std::string file = candidate.count > 1 ? std::string(fileName(part.path)) : "";
     model.layers.push_back({{Role::Model, *part.digest, part.bytes, file},
                             repository + "/resolve/" + revision + "/" + encodedPath(part.path),

@@ -36,8 +36,8 @@ Result<Layer> layerOf(JsonElement element, size_t number) {
     return damaged("SHA-256 digest");
   layer.digest = *digest;
   const auto bytes = wholeField(element, "bytes");
-  if (!bytes)
-    return damaged("size");
+  if (!bytes || *bytes > kMostLayerBytes)
+    return damaged("size that a layer may have");
   layer.bytes = *bytes;
   layer.file = textField(element, "file").value_or("");
   if (!isFileName(layer.file))

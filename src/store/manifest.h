@@ -49,6 +49,8 @@ struct Manifest {
 
 inline constexpr size_t kMostManifestBytes = 1 << 20;
 inline constexpr size_t kMostLayers = 512;
+// More than any model has; a sum over all layers fits 64 bits.
+inline constexpr uint64_t kMostLayerBytes = uint64_t{1} << 50;
 
 // "sha256:" and the digest's digits, and back; nothing where the text is something else.
 std::string digestText(const Sha256Digest &digest);

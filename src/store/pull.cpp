@@ -14,10 +14,11 @@ constexpr int kMostRounds = 3;
 
 uint64_t missingBytes(const Store &store, const RemoteModel &model) {
   uint64_t missing = 0;
-  std::set<Sha256Digest> counted;
+  std::set<std::pair<Sha256Digest, uint64_t>> counted;
   for (const RemoteLayer &remote : model.layers) {
     const Layer &layer = remote.layer;
-    if (!counted.insert(layer.digest).second || store.blobBytes(layer.digest) == layer.bytes)
+    if (!counted.insert({layer.digest, layer.bytes}).second ||
+        store.blobBytes(layer.digest) == layer.bytes)
       continue;
     missing += layer.bytes - std::min(layer.bytes, partialBytes(store, layer.digest));
   }

@@ -44,6 +44,9 @@ Result<std::optional<Layer>> layerOf(JsonElement element, const ModelName &name,
     if (known.role != Role::Model && *bytes > kMostTextBytes)
       return damaged(name, "has a " + std::string(kind) + " of " + std::to_string(*bytes) +
                                " bytes, expected at most " + std::to_string(kMostTextBytes));
+    if (*bytes > kMostLayerBytes)
+      return damaged(name, "has a model of " + std::to_string(*bytes) +
+                               " bytes, expected at most " + std::to_string(kMostLayerBytes));
     return Layer{known.role, *digest, *bytes};
   }
   if (kind == "adapter")

@@ -100,6 +100,37 @@ TEST_F(Remote, HostileManifestsAreErrors) {
   EXPECT_THAT(registryError(manifestOf(many)), HasSubstr("at most 512 layers"));
 }
 
+TEST_F(Remote, SizesBeyondAnyModelAreErrors) {
+  const std::string digest = digestText(digestOf("w"));
+  for (const uint64_t bytes : {kMostLayerBytes + 1, uint64_t{1} << 63, UINT64_MAX}) {
+    EXPECT_THAT(registryError(manifestOf("{\"mediaType\":\"application/vnd.ollama.image.model\","
+                                         "\"digest\":\"" +
+                                         digest + "\",\"size\":" + std::to_string(bytes) + "}")),
+                HasSubstr(std::to_string(bytes) + " bytes"));
+    const std::string large =
+        "{\"rfilename\":\"m-Q8_0.gguf\",\"lfs\":{\"size\":" + std::to_string(bytes) +
+        ",\"sha256\":\"" + digestOf("w").hex() + "\"}}";
+    EXPECT_THAT(errorOf(repository({large}, "Q8_0")), HasSubstr(std::to_string(bytes) + " bytes"));
+  }
+}
+
+// Of two sizes for one digest the larger one counts.
+TEST_F(Remote, ADigestOfTwoSizesHidesNoBytes) {
+  const auto part = [](int number, uint64_t bytes) {
+    return "{\"rfilename\":\"m-Q8_0-0000" + std::to_string(number) +
+           "-of-00002.gguf\",\"lfs\":{\"size\":" + std::to_string(bytes) + ",\"sha256\":\"" +
+           digestOf("w").hex() + "\"}}";
+  };
+  LoopbackServer server([&](const Request &) {
+    return answer(200, repositoryOf({part(1, 1), part(2, kMostLayerBytes)}));
+  });
+  const auto pulled =
+      pull(*store_, nameOf("hf.co/o/r:Q8_0"), {{server.url(), server.url(), ""}}, *this, cancel_);
+  ASSERT_FALSE(pulled);
+  EXPECT_EQ(pulled.error().code, Code::Exhausted);
+  EXPECT_EQ(server.requests().size(), 1u);
+}
+
 TEST_F(Remote, ATagChoosesAQuantization) {
   const std::vector<std::string> files = {file("model-Q4_K_M.gguf"),  file("model-Q4_K_S.gguf"),
                                           file("model.q8_0.gguf"),    file("mmproj-model-f16.gguf"),
@@ -189,7 +220,7 @@ TEST_F(Remote, AModelThatNoDiskHoldsIsRefusedBeforeItIsFetched) {
   LoopbackServer server([&](const Request &) {
     return answer(200, manifestOf("{\"mediaType\":\"application/vnd.ollama.image.model\","
                                   "\"digest\":\"" +
-                                  digest + "\",\"size\":4611686018427387904}"));
+                                  digest + "\",\"size\":" + std::to_string(kMostLayerBytes) + "}"));
   });
   const auto pulled =
       pull(*store_, nameOf("a"), {{server.url(), server.url(), ""}}, *this, cancel_);

@@ -1,10 +1,9 @@
 // Transfers by libcurl's easy interface. Redirects are followed here, one request each, so that a
 // token goes to the host that it is for and an encrypted address leads to no plain one.
 #include "store/curl_library.h"
-#include "store/http_client.h"
+#include "store/http_head.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 
 namespace sinter::store {
@@ -12,63 +11,12 @@ namespace {
 
 constexpr size_t kMostErrorText = 2048;
 
-std::optional<uint64_t> numberOf(std::string_view text) {
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value)
-                                                                  : std::nullopt;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto isSpace = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
-  while (!text.empty() && isSpace(text.front()))
-    text.remove_prefix(1);
-  while (!text.empty() && isSpace(text.back()))
-    text.remove_suffix(1);
-  return text;
-}
-
 std::string lowered(std::string_view text) {
   std::string lower(text);
   std::ranges::transform(lower, lower.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 0x20) : c;
   });
   return lower;
-}
-
-// "bytes 0-99/200". What is malformed counts as absent, and is refused by whoever needs it.
-void readContentRange(std::string_view text, HttpHead &head) {
-  if (!text.starts_with("bytes "))
-    return;
-  text.remove_prefix(6);
-  const size_t dash = text.find('-'), slash = text.find('/');
-  if (dash == text.npos || slash == text.npos || dash > slash)
-    return;
-  const auto first = numberOf(text.substr(0, dash));
-  const auto last = numberOf(text.substr(dash + 1, slash - dash - 1));
-  if (first && last && *first <= *last && *last < UINT64_MAX)
-    head.range = ByteRange{*first, *last + 1};
-  head.wholeBytes = numberOf(text.substr(slash + 1));
-}
-
-void readHeader(std::string_view line, HttpHead &head) {
-  if (line.starts_with("HTTP/")) { // of an answer after "100 Continue", too
-    head = {};
-    return;
-  }
-  const size_t colon = line.find(':');
-  if (colon == line.npos)
-    return;
-  const std::string name = lowered(line.substr(0, colon));
-  const std::string_view value = trimmed(line.substr(colon + 1));
-  if (name == "content-length")
-    head.bytes = numberOf(value);
-  else if (name == "content-range")
-    readContentRange(value, head);
-  else if (name == "retry-after")
-    head.retryAfter = static_cast<uint32_t>(std::min<uint64_t>(numberOf(value).value_or(0), 3600));
-  else if (name == "www-authenticate")
-    head.challenge = value;
 }
 
 // "https://host:443", for comparing whom a token goes to.
@@ -177,7 +125,7 @@ bool CurlClient::Transfer::take(std::span<const uint8_t> bytes) {
 }
 
 size_t CurlClient::onHeader(char *data, size_t size, size_t count, void *user) {
-  readHeader({data, size * count}, static_cast<Transfer *>(user)->answer.head);
+  readHeadLine({data, size * count}, static_cast<Transfer *>(user)->answer.head);
   return size * count;
 }
 

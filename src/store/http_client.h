@@ -41,7 +41,6 @@ struct HttpHead {
   std::optional<ByteRange> range = {};     // Content-Range
   std::optional<uint64_t> wholeBytes = {}; // of the resource, as Content-Range says
   std::optional<uint32_t> retryAfter = {}; // seconds
-  std::string challenge = {};              // WWW-Authenticate
 };
 
 // A transfer that did not become whole.

@@ -105,8 +105,9 @@ if(SINTER_COMPILER AND TARGET sinter-compiler AND SINTER_LIT_TESTS)
   set_tests_properties(lit PROPERTIES TIMEOUT 600)
 endif()
 
-# libFuzzer programs, one per tests/fuzz/*_fuzz.cpp.
+# libFuzzer programs, one per tests/fuzz/*_fuzz.cpp, all of them by the target `fuzzers`.
 if(SINTER_FUZZ)
+  add_custom_target(fuzzers)
   file(GLOB SINTER_FUZZERS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp)
   foreach(source IN LISTS SINTER_FUZZERS)
     get_filename_component(name ${source} NAME_WE)
@@ -117,5 +118,7 @@ if(SINTER_FUZZ)
     endif()
     target_link_libraries(${name} PRIVATE sinter_${layer} GTest::gtest GTest::gmock -fsanitize=fuzzer)
     target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+    target_compile_definitions(${name} PRIVATE SINTER_TEST_DIR="${CMAKE_SOURCE_DIR}/tests")
+    add_dependencies(fuzzers ${name})
   endforeach()
 endif()

@@ -177,10 +177,10 @@ Result<ModelFile> openModelFile(const std::string &model, Observer &observer, Te
   SINTER_ASSIGN(const std::string path, modelPath(model));
   SINTER_ASSIGN(ModelFile file, ModelFile::open(path, text));
   if (const std::string unknown = findUnknownNames(file.gguf()).text(); !unknown.empty())
-    observer.note("'" + path + "' holds what is not known here and goes unused: " + unknown);
+    observer.note("'" + model + "' holds what is not known here and goes unused: " + unknown);
   if (file.hasTokenizer())
     for (const std::string &line : file.tokenizer().warnings())
-      observer.note("'" + path + "': " + line);
+      observer.note("'" + model + "': " + line);
   SINTER_TRY(useGoTemplate(file, model, observer));
   return file;
 }

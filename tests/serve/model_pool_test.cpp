@@ -250,6 +250,14 @@ TEST_F(ModelPoolTest, KeepAliveThatNoClockHoldsIsForever) {
   EXPECT_TRUE(pool_->loaded()[0].expires.has_value());
 }
 
+TEST_F(ModelPoolTest, NotesNameTheModelAsItWasAskedFor) {
+  std::promise<std::string> noted;
+  start({.note = [&](const std::string &line) { noted.set_value(line); }});
+  EXPECT_TRUE(get("alias").has_value()); // of the file 'a'
+  EXPECT_TRUE(pool_->unload("alias"));
+  EXPECT_EQ(noted.get_future().get(), "giving up 'alias'");
+}
+
 TEST_F(ModelPoolTest, UnloadingWaitsForWhoeverUsesTheModel) {
   start();
   EXPECT_FALSE(pool_->unload("a"));

@@ -86,6 +86,13 @@ TEST(MeasuredModels, CountFirstTokensAndThoseBetween) {
   EXPECT_THAT(text, testing::ContainsRegex("sinter_queue_seconds_count.* 1\n"));
 }
 
+TEST(MeasuredModels, HaveTheNamesThatTheyWereAskedForBy) {
+  PathPool inner;
+  Metrics metrics;
+  makeMeasuredPool(inner, metrics)->get("mine:1b", {}, [](const auto &) {});
+  EXPECT_THAT(metrics.text(), HasSubstr("sinter_queue_seconds_count{model=\"mine:1b\"} 0\n"));
+}
+
 TEST(MeasuredModels, HaveTheFiguresOfTheirWorkers) {
   FakePool inner;
   MetricsText text;

@@ -46,14 +46,14 @@ Result<std::vector<TokenId>> encode(const ModelFile &file, const RunArguments &a
 
 // What the options make of the settings that the file proposes, and the stored model over it.
 tl::expected<SamplingChoice, Message>
-chooseSampling(const ModelFile &file, const std::string &params, const SamplingTexts &texts) {
+chooseSampling(const ModelFile &file, const std::string &params, const RunArguments &arguments) {
   SamplingChoice sampling{samplerDefaultsOf(file.gguf()), {}};
   if (const auto applied = host::applyStoredSettings(params, sampling.defaults); !applied)
     return tl::unexpected(Message{kExitFailure, applied.error().message});
   for (const std::string &note : sampling.defaults.notes)
-    sayOnStderr("'" + file.path() + "': " + note);
+    sayOnStderr("'" + arguments.model.model + "': " + note);
   sampling.settings = sampling.defaults.settings;
-  if (auto bad = readSampler(texts, sampling.settings))
+  if (auto bad = readSampler(arguments.sampling, sampling.settings))
     return tl::unexpected(std::move(*bad));
   return sampling;
 }
@@ -94,7 +94,7 @@ Result<int> runCommand(const RunArguments &asked, Interrupts &interrupts) {
   SINTER_ASSIGN(const host::ModelExtras extras, host::modelExtras(arguments.model.model));
   if (arguments.system.empty() && !arguments.raw)
     arguments.system = extras.system;
-  const auto sampling = chooseSampling(file, extras.params, arguments.sampling);
+  const auto sampling = chooseSampling(file, extras.params, arguments);
   if (!sampling) {
     sayOnStderr(sampling.error().text);
     return sampling.error().exitCode;

@@ -1,7 +1,6 @@
 // Measures answers on their way from a worker to a route.
 #include "serve/status/request_metrics.h"
 
-#include <filesystem>
 #include <span>
 
 namespace sinter::serve {
@@ -100,12 +99,11 @@ public:
   void get(const std::string &name, const LoadWishes &wishes, OnModel then) override {
     inner_.get(
         name, wishes,
-        [&metrics = metrics_, then = std::move(then)](Result<std::shared_ptr<ModelWorker>> worker) {
+        [&metrics = metrics_, name, then = std::move(then)](
+            Result<std::shared_ptr<ModelWorker>> worker) {
           if (!worker)
             return then(std::move(worker));
-          // The file's own name: what clients call it is theirs to choose.
-          const std::filesystem::path path((*worker)->file().path());
-          auto measured = std::make_shared<AnswerMetrics>(metrics, path.stem().string());
+          auto measured = std::make_shared<AnswerMetrics>(metrics, name);
           then(std::make_shared<MeasuredWorker>(std::move(*worker), std::move(measured)));
         });
   }

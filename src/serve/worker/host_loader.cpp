@@ -59,7 +59,7 @@ private:
   bool isToBeFetched(const std::string &name) const {
     return options_.fetchesKnownModel && name == host::kKnownModel && !host::storedName(name);
   }
-  Result<void> chooseSizes(const std::string &path, const hal::DeviceInfo &device,
+  Result<void> chooseSizes(const std::string &name, const hal::DeviceInfo &device,
                            const TakeMemory &take, const plan::Plan &plan,
                            PlanRunnerOptions &sizes) const;
   std::string prefixCacheText(const RunnerLimits &limits) const;
@@ -89,11 +89,14 @@ Result<std::string> HostLoader::find(const std::string &name) const {
   return failed ? path : canonical.string();
 }
 
-// Clients read the message: it has the file's name, and no folder of the host.
-Status withoutFolder(Status status, const std::string &path) {
-  const size_t folder = path.rfind('/') + 1; // 0 where there is none
-  for (size_t at = 0; folder && (at = status.message.find(path, at)) != std::string::npos;)
-    status.message.erase(at, folder);
+// Clients read the message: a stored model has its name there, another file has no folder.
+Status withoutFolder(Status status, const LoadOrder &order) {
+  const std::string &path = order.path;
+  const std::string shown =
+      host::storedName(order.name) ? order.name : path.substr(path.rfind('/') + 1);
+  for (size_t at = 0; (at = status.message.find(path, at)) != std::string::npos;
+       at += shown.size())
+    status.message.replace(at, path.size(), shown);
   return status;
 }
 
@@ -101,7 +104,7 @@ Result<std::unique_ptr<ModelWorker>>
 HostLoader::load(const LoadOrder &order, const TakeMemory &take, const std::atomic<bool> &cancel) {
   auto worker = open(order, take, cancel);
   if (!worker)
-    return Fail(withoutFolder(std::move(worker).error(), order.path));
+    return Fail(withoutFolder(std::move(worker).error(), order));
   return worker;
 }
 
@@ -131,7 +134,7 @@ Result<std::unique_ptr<ModelWorker>> HostLoader::open(const LoadOrder &order,
   request.embeddings = order.embeddings;
   request.chooseSizes = [&, device = choice.device->info()](const plan::Plan &plan,
                                                             PlanRunnerOptions &sizes) {
-    return chooseSizes(order.path, device, take, plan, sizes);
+    return chooseSizes(order.name, device, take, plan, sizes);
   };
   SINTER_ASSIGN(host::OpenedModel opened,
                 host::openModel(std::move(file), std::move(choice.device), request, observer));
@@ -146,7 +149,7 @@ std::string HostLoader::prefixCacheText(const RunnerLimits &limits) const {
 }
 
 // As many contexts as were asked for, or as many as the budget has room for.
-Result<void> HostLoader::chooseSizes(const std::string &path, const hal::DeviceInfo &device,
+Result<void> HostLoader::chooseSizes(const std::string &name, const hal::DeviceInfo &device,
                                      const TakeMemory &take, const plan::Plan &plan,
                                      PlanRunnerOptions &sizes) const {
   const uint64_t budget = budgetOf(options_, device);
@@ -167,7 +170,7 @@ Result<void> HostLoader::chooseSizes(const std::string &path, const hal::DeviceI
   const std::string contexts =
       std::to_string(fits) + " contexts of " + std::to_string(limits.contextTokens) + " tokens";
   if (options_.note)
-    options_.note("loading '" + path + "' on " + device.name + ": " + bytesOf(need.weights) +
+    options_.note("loading '" + name + "' on " + device.name + ": " + bytesOf(need.weights) +
                   " of weights, " + bytesOf(need.state) + " of KV cache at most (" + contexts +
                   (fits < asked ? ", " + std::to_string(asked) + " were asked for" : "") + "), " +
                   bytesOf(need.all() - need.weights - need.state) + " of buffers; of " +

@@ -243,7 +243,7 @@ void Pool::giveUp(const EntryPtr &entry, Lock &lock) {
   SINTER_CHECK(entry->users == 0);
   std::erase(entries_, entry);
   lock.unlock();
-  note("giving up '" + entry->path + "'");
+  note("giving up '" + entry->firstName + "'");
   entry->worker.reset();
   lock.lock();
   takenBytes_ -= entry->bytes;
@@ -356,7 +356,7 @@ Result<void> Pool::waitForItsUsers(const EntryPtr &entry, Lock &lock) {
     return Fail(endingError());
   if (free)
     return {};
-  return fail(Code::Exhausted, "'" + entry->path + "' runs with a context of " +
+  return fail(Code::Exhausted, "the model runs with a context of " +
                                    std::to_string(entry->context) + " tokens, and " +
                                    std::to_string(entry->users) + " requests still use it after " +
                                    std::to_string(options_.patience.count()) + " s");

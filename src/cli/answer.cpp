@@ -46,7 +46,10 @@ private:
   uint64_t reused_ = 0; // tokens that were there at the start
 };
 
-std::string whyStopped(const Generation &generation) {
+std::string whyStopped(const Answer &answer) {
+  const Generation &generation = answer.generation;
+  if (!answer.stopText.empty())
+    return "stop text '" + withoutControls(answer.stopText) + "'";
   if (generation.reason == StopReason::TokenLimit)
     return "-n " + std::to_string(generation.tokens.size()) + " reached";
   return stopReasonName(generation.reason);
@@ -55,7 +58,8 @@ std::string whyStopped(const Generation &generation) {
 } // namespace
 
 Result<Answer> writeAnswer(Session &session, const Tokenizer &tokenizer,
-                           std::span<const TokenId> prompt, GenerateOptions options) {
+                           std::span<const TokenId> prompt, GenerateOptions options,
+                           serve::StopTexts stops) {
   Answer answer;
   PrefillProgress progress;
   options.onPrefill = [&](uint64_t done, uint64_t total) {
@@ -68,13 +72,18 @@ Result<Answer> writeAnswer(Session &session, const Tokenizer &tokenizer,
     answer.text += text;
     return writeStdout(terminal ? withoutControls(text, "\n\t") : text);
   };
+  options.isStopped = [&] { return stops.found() != nullptr; };
   auto generation = session.generate(prompt, options, [&](TokenId token) -> Result<void> {
     SINTER_ASSIGN(const std::string text, detokenizer.push(token));
-    return write(text);
+    return write(stops.push(text));
   });
   if (!generation)
     return Fail(std::move(generation).error());
-  SINTER_TRY(write(detokenizer.finish()));
+  SINTER_TRY(write(stops.push(detokenizer.finish())));
+  if (const std::string *stop = stops.found())
+    answer.stopText = *stop;
+  else
+    SINTER_TRY(write(stops.finish()));
   answer.generation = std::move(*generation);
   return answer;
 }
@@ -96,7 +105,7 @@ void sayFigures(const Answer &answer, const SamplerSettings &sampler, double fir
   line += ", peak memory " + bytesText(static_cast<double>(peakMemoryBytes()));
   if (sampler.temperature != 0)
     line += ", seed " + std::to_string(sampler.seed);
-  sayOnStderr(line + "; stopped: " + whyStopped(generation));
+  sayOnStderr(line + "; stopped: " + whyStopped(answer));
 }
 
 Result<Sampler> makeSampler(const SamplingTexts &texts, SamplerSettings settings,

@@ -5,13 +5,21 @@
 #include "llm/model.h"
 #include "llm/sampler/defaults.h"
 #include "llm/session.h"
+#include "serve/worker/stop_texts.h"
 
 namespace sinter::cli {
+
+// What a stored model adds to every answer.
+struct StoredParts {
+  std::vector<ChatMessage> opening; // messages before the user's
+  serve::StopTexts stops;
+};
 
 struct Answer {
   Generation generation;
   std::string text;
   uint64_t prefilledTokens = 0; // of the prompt
+  std::string stopText;         // that ended it; empty: none did
 
   // Cancelled while the prompt was computed.
   bool hasNoToken() const {
@@ -19,9 +27,10 @@ struct Answer {
   }
 };
 // Generates and writes each token's text as soon as it is whole. Returns the text too. Shows on a
-// terminal's stderr how far a prompt of several steps is.
+// terminal's stderr how far a prompt of several steps is. The answer ends before a stop text.
 Result<Answer> writeAnswer(Session &session, const Tokenizer &tokenizer,
-                           std::span<const TokenId> prompt, GenerateOptions options);
+                           std::span<const TokenId> prompt, GenerateOptions options,
+                           serve::StopTexts stops = {});
 
 // "time to first token 0.12 s, 131.4 tokens per second, peak memory 201.3 MiB; stopped: end token",
 // on stderr.

@@ -48,7 +48,7 @@ struct RunArguments {
   std::optional<std::string> prompt;
   std::optional<uint64_t> tokens; // of an answer at most
   bool raw = false;
-  std::string system;     // the system message; empty: none
+  std::string system;     // the system message; empty: the stored model's, or none
   SamplingTexts sampling; // each value in its range; what they mean depends on the model's file
 };
 

@@ -7,6 +7,8 @@ const char *stopReasonName(StopReason reason) {
   switch (reason) {
   case StopReason::EndToken:
     return "end token";
+  case StopReason::StopText:
+    return "stop text";
   case StopReason::TokenLimit:
     return "token limit";
   case StopReason::ContextFull:

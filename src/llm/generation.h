@@ -12,11 +12,12 @@ namespace sinter {
 
 enum class StopReason : uint8_t {
   EndToken,    // the model ended its answer
+  StopText,    // what was said has a text that ends it
   TokenLimit,  // as many tokens as asked for
   ContextFull, // the context holds no further token
   Cancelled,   // the cancel flag was set
 };
-// In words: "end token", "token limit", "context full", "interrupted".
+// In words: "end token", "stop text", "token limit", "context full", "interrupted".
 const char *stopReasonName(StopReason reason);
 
 struct Generation {

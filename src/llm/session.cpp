@@ -153,6 +153,10 @@ Result<void> Session::decode(TokenId token, const GenerateOptions &options, cons
     }
     result.tokens.push_back(token);
     SINTER_TRY(sink(token));
+    if (options.isStopped && options.isStopped()) {
+      result.reason = StopReason::StopText;
+      return {};
+    }
     if (result.tokens.size() >= options.maxTokens) {
       result.reason = StopReason::TokenLimit;
       return {};

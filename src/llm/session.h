@@ -20,6 +20,8 @@ struct GenerateOptions {
   std::function<void(uint64_t done, uint64_t total)> onPrefill = {};
   // Chooses the tokens, and begins with the prompt; null: greedy choice.
   Sampler *sampler = nullptr;
+  // Asked after the sink had a token: whether the answer's text ends there. Empty: it does not.
+  std::function<bool()> isStopped = {};
   // Goes on after end tokens, for benchmarks.
   bool ignoreEndTokens = false;
 };

@@ -140,6 +140,30 @@ TEST(StoredSettings, ComeOverWhatTheFileProposes) {
   EXPECT_FALSE(applyStoredSettings("[1]", defaults));
 }
 
+TEST(StoredAnswers, HaveStopsContextAndLength) {
+  const auto read = storedAnswers(R"({"stop":["a","b"],"num_ctx":99,"num_predict":7})");
+  ASSERT_TRUE(read);
+  EXPECT_THAT(read->stops, ElementsAre("a", "b"));
+  EXPECT_EQ(read->context, 99u);
+  EXPECT_EQ(read->tokens, 7u);
+  const auto odd = storedAnswers(R"({"stop":[1],"num_ctx":"x","num_predict":-1})");
+  ASSERT_TRUE(odd);
+  EXPECT_THAT(odd->notes,
+              ElementsAre(HasSubstr("'stop' goes unused"), HasSubstr("'num_ctx' goes unused")));
+  EXPECT_EQ(odd->tokens, std::nullopt);
+  EXPECT_FALSE(storedAnswers("[1]"));
+}
+
+TEST(StoredMessages, AreRolesAndTexts) {
+  const auto read = storedMessages(R"([{"role":"user","content":"a"}])");
+  ASSERT_TRUE(read);
+  ASSERT_EQ(read->size(), 1u);
+  EXPECT_EQ(read->front().role + read->front().content, "usera");
+  EXPECT_TRUE(storedMessages("")->empty());
+  for (const char *bad : {"{", "{}", "[1]", R"([{"role":"user"}])"})
+    EXPECT_THAT(storedMessages(bad).error().message, HasSubstr("damaged")) << bad;
+}
+
 TEST_F(ModelStore, AModelIsOpenedByItsPath) {
   const auto file = openModelFile(modelFile(), recorder_);
   ASSERT_TRUE(file) << file.error().toString();

@@ -36,6 +36,15 @@ protected:
   std::vector<std::string> seen; // by the encoder at last, roles by their first letter
 };
 
+TEST_F(ConversationTest, OpeningMessagesFollowTheSystemMessageAndStay) {
+  conversation.setSystem("s");
+  conversation.setOpening({{"user", "a"}, {"assistant", "b"}});
+  exchange(std::string(40, 'x'), std::string(20, 'y'));
+  conversation.clear();
+  ASSERT_TRUE(ask("c").has_value());
+  EXPECT_THAT(seen, ElementsAre("s:s", "u:a", "a:b", "u:c"));
+}
+
 TEST_F(ConversationTest, SaysEverythingInOrderWhileItFits) {
   conversation.setSystem("be brief");
   exchange("one", "1");

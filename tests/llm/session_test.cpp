@@ -170,6 +170,14 @@ TEST_F(SessionTest, CancellingStopsAfterTheTokenAtHand) {
   EXPECT_EQ(result->tokens, expected(prompt, 3));
 }
 
+TEST_F(SessionTest, WhoeverReadsTheAnswerEndsItAfterTheTokenAtHand) {
+  const std::vector<TokenId> prompt = {3, 1, 4};
+  const auto result = generate(prompt, {.isStopped = [&] { return shown.size() == 2; }});
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(shown, expected(prompt, 2));
+  EXPECT_EQ(result->reason, StopReason::StopText);
+}
+
 TEST_F(SessionTest, AContinuedConversationComputesOnlyWhatIsNew) {
   std::vector<TokenId> prompt = {3, 1, 4, 1, 5};
   auto first = generate(prompt, {.maxTokens = 4});

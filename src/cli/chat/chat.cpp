@@ -71,8 +71,10 @@ private:
 
 // Whether there is room for any message after this system message.
 Result<void> checkHoldsAMessage(const ModelFile &file, const ChatInputs &inputs,
-                                const std::string &system, uint32_t context) {
-  std::vector<ChatMessage> messages = {{"user", "?"}};
+                                const std::string &system,
+                                const std::vector<ChatMessage> &opening, uint32_t context) {
+  std::vector<ChatMessage> messages = opening;
+  messages.push_back({"user", "?"});
   if (!system.empty())
     messages.insert(messages.begin(), {"system", system});
   SINTER_ASSIGN(const std::vector<TokenId> ids, file.encodeChat(messages, inputs));
@@ -81,20 +83,22 @@ Result<void> checkHoldsAMessage(const ModelFile &file, const ChatInputs &inputs,
   return fail(Code::InvalidArgument, "a message of one character has " +
                                          std::to_string(ids.size()) + " tokens with its template" +
                                          (system.empty() ? "" : " and the system message") +
+                                         (opening.empty() ? "" : " and the stored messages") +
                                          ", the context holds " + std::to_string(context));
 }
 
 class Chat {
 public:
   Chat(host::OpenedModel opened, Sampler sampler, const RunArguments &arguments, ChatInputs inputs,
-       SamplingChoice sampling, Interrupts &interrupts)
+       SamplingChoice sampling, StoredParts stored, Interrupts &interrupts)
       : opened_(std::move(opened)), sampler_(std::move(sampler)), arguments_(arguments),
-        inputs_(std::move(inputs)), interrupts_(interrupts),
+        inputs_(std::move(inputs)), stored_(std::move(stored)), interrupts_(interrupts),
         session_(opened_.model->runner(), opened_.model->pages(), opened_.model->tokenizer(),
                  {.prefixCache = true}),
         settings_(arguments.system, arguments.sampling, std::move(sampling.defaults),
                   std::move(sampling.settings)) {
     conversation_.setSystem(arguments.system);
+    conversation_.setOpening(stored_.opening);
   }
 
   Result<int> run() {
@@ -165,7 +169,8 @@ private:
     if (const auto bad = changed.set(words))
       return sayOnStderr(*bad);
     if (const auto fits =
-            checkHoldsAMessage(opened_.model->file(), inputs_, changed.systemMessage(), context());
+            checkHoldsAMessage(opened_.model->file(), inputs_, changed.systemMessage(),
+                               stored_.opening, context());
         !fits)
       return sayOnStderr(fits.error().toString());
     if (changed.systemMessage() != settings_.systemMessage()) {
@@ -210,7 +215,8 @@ private:
     SINTER_ASSIGN(Answer answer, writeAnswer(session_, opened_.model->tokenizer(), prompt->ids,
                                              {.maxTokens = mostTokens(),
                                               .cancel = &interrupts_.flag(),
-                                              .sampler = &sampler_}));
+                                              .sampler = &sampler_},
+                                             stored_.stops));
     interrupts_.clear();
     const bool isAnswered = !answer.hasNoToken();
     if (isAnswered)
@@ -227,6 +233,7 @@ private:
   Sampler sampler_; // its random numbers go on from answer to answer
   const RunArguments &arguments_;
   const ChatInputs inputs_;
+  const StoredParts stored_;
   Interrupts &interrupts_;
   Session session_;
   ChatSettings settings_;
@@ -238,15 +245,15 @@ private:
 } // namespace
 
 Result<int> chat(ModelFile file, const RunArguments &arguments, ChatInputs inputs,
-                 SamplingChoice sampling, Interrupts &interrupts) {
+                 SamplingChoice sampling, StoredParts stored, Interrupts &interrupts) {
   SINTER_ASSIGN(const uint32_t context, file.contextTokens(arguments.model.context));
-  SINTER_TRY(checkHoldsAMessage(file, inputs, arguments.system, context));
+  SINTER_TRY(checkHoldsAMessage(file, inputs, arguments.system, stored.opening, context));
   TerminalObserver observer(interrupts);
   SINTER_ASSIGN(host::OpenedModel opened, openModel(std::move(file), arguments.model, observer));
   SINTER_ASSIGN(Sampler sampler,
                 makeSampler(arguments.sampling, sampling.settings, opened.model->tokenizer()));
   return Chat(std::move(opened), std::move(sampler), arguments, std::move(inputs),
-              std::move(sampling), interrupts)
+              std::move(sampling), std::move(stored), interrupts)
       .run();
 }
 

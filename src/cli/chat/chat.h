@@ -9,6 +9,6 @@ namespace sinter::cli {
 
 // Until /quit or the end of input. Ctrl-C stops an answer, or clears the line being edited.
 Result<int> chat(ModelFile file, const RunArguments &arguments, ChatInputs inputs,
-                 SamplingChoice sampling, Interrupts &interrupts);
+                 SamplingChoice sampling, StoredParts stored, Interrupts &interrupts);
 
 } // namespace sinter::cli

@@ -27,13 +27,15 @@ Result<std::string> readPrompt(bool raw) {
 
 // The prompt's tokens. What cannot be answered is refused here, before a plan is built.
 Result<std::vector<TokenId>> encode(const ModelFile &file, const RunArguments &arguments,
-                                    const ChatInputs &inputs, const std::string &prompt) {
+                                    const ChatInputs &inputs, const StoredParts &stored,
+                                    const std::string &prompt) {
   Result<std::vector<TokenId>> ids;
   if (arguments.raw) {
     ids = file.encodeRaw(prompt);
   } else {
     SINTER_TRY(checkCanChat(file, inputs));
-    std::vector<ChatMessage> messages = {{"user", prompt}};
+    std::vector<ChatMessage> messages = stored.opening;
+    messages.push_back({"user", prompt});
     if (!arguments.system.empty())
       messages.insert(messages.begin(), {"system", arguments.system});
     ids = file.encodeChat(messages, inputs);
@@ -58,10 +60,31 @@ chooseSampling(const ModelFile &file, const std::string &params, const RunArgume
   return sampling;
 }
 
+// What the stored model says where the command line says nothing. Its context gives way to what the
+// model was made for.
+Result<StoredParts> takeStored(const ModelFile &file, const host::ModelExtras &extras,
+                               RunArguments &arguments) {
+  SINTER_ASSIGN(host::StoredAnswers answers, host::storedAnswers(extras.params));
+  for (const std::string &note : answers.notes)
+    sayOnStderr("'" + arguments.model.model + "': " + note);
+  if (arguments.model.context == 0 && file.contextTokens(answers.context))
+    arguments.model.context = answers.context;
+  if (!arguments.tokens)
+    arguments.tokens = answers.tokens;
+  if (arguments.system.empty() && !arguments.raw)
+    arguments.system = extras.system;
+  StoredParts made;
+  SINTER_ASSIGN(made.stops, serve::StopTexts::create(std::move(answers.stops)));
+  if (!arguments.raw) {
+    SINTER_ASSIGN(made.opening, host::storedMessages(extras.messages));
+  }
+  return made;
+}
+
 Result<int> answerOnce(ModelFile file, const RunArguments &arguments, const ChatInputs &inputs,
-                       const SamplerSettings &settings, const std::string &prompt,
-                       Interrupts &interrupts) {
-  SINTER_ASSIGN(const auto ids, encode(file, arguments, inputs, prompt));
+                       const SamplerSettings &settings, StoredParts stored,
+                       const std::string &prompt, Interrupts &interrupts) {
+  SINTER_ASSIGN(const auto ids, encode(file, arguments, inputs, stored, prompt));
   TerminalObserver observer(interrupts);
   SINTER_ASSIGN(host::OpenedModel opened, openModel(std::move(file), arguments.model, observer));
   Model &model = *opened.model;
@@ -73,7 +96,8 @@ Result<int> answerOnce(ModelFile file, const RunArguments &arguments, const Chat
                 writeAnswer(session, model.tokenizer(), ids,
                             {.maxTokens = arguments.tokens.value_or(kAnswerTokens),
                              .cancel = &interrupts.flag(),
-                             .sampler = &sampler}));
+                             .sampler = &sampler},
+                            std::move(stored.stops)));
   if (!answer.hasNoToken())
     SINTER_TRY(writeStdout("\n"));
   sayFigures(answer, sampler.settings(), start + answer.generation.prefillSeconds,
@@ -92,8 +116,7 @@ Result<int> runCommand(const RunArguments &asked, Interrupts &interrupts) {
   TerminalObserver observer(interrupts);
   SINTER_ASSIGN(ModelFile file, host::openModelFile(arguments.model.model, observer));
   SINTER_ASSIGN(const host::ModelExtras extras, host::modelExtras(arguments.model.model));
-  if (arguments.system.empty() && !arguments.raw)
-    arguments.system = extras.system;
+  SINTER_ASSIGN(StoredParts stored, takeStored(file, extras, arguments));
   const auto sampling = chooseSampling(file, extras.params, arguments);
   if (!sampling) {
     sayOnStderr(sampling.error().text);
@@ -105,13 +128,15 @@ Result<int> runCommand(const RunArguments &asked, Interrupts &interrupts) {
   SINTER_ASSIGN(ChatInputs inputs, chatInputs(arguments.chat));
   if (!arguments.prompt && stdinIsTerminal()) {
     SINTER_TRY(checkCanChat(file, inputs));
-    return chat(std::move(file), arguments, std::move(inputs), *sampling, interrupts);
+    return chat(std::move(file), arguments, std::move(inputs), *sampling, std::move(stored),
+                interrupts);
   }
   std::string prompt = arguments.prompt.value_or("");
   if (!arguments.prompt) {
     SINTER_ASSIGN(prompt, readPrompt(arguments.raw));
   }
-  return answerOnce(std::move(file), arguments, inputs, sampling->settings, prompt, interrupts);
+  return answerOnce(std::move(file), arguments, inputs, sampling->settings, std::move(stored), prompt,
+                    interrupts);
 }
 
 } // namespace sinter::cli

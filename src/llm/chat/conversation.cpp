@@ -20,6 +20,7 @@ std::vector<ChatMessage> Conversation::messagesFrom(size_t first) const {
   std::vector<ChatMessage> messages;
   if (!system_.empty())
     messages.push_back({"system", system_});
+  messages.insert(messages.end(), opening_.begin(), opening_.end());
   for (size_t i = first; i < exchanges_.size(); ++i) {
     messages.push_back({"user", exchanges_[i].message});
     if (i + 1 < exchanges_.size())

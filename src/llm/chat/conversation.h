@@ -18,12 +18,15 @@ struct ChatPrompt {
   size_t tokensBefore = 0;     // of the prompt with all of them
 };
 
-// A system message, if there is one, and messages of the user with their answers.
+// A system message and opening messages, if there are such, and messages of the user with their
+// answers.
 class Conversation {
 public:
   // Stays first whatever is dropped; empty: none.
   void setSystem(std::string text) { system_ = std::move(text); }
-  // Forgets everything but the system message.
+  // Messages that follow it and stay, too.
+  void setOpening(std::vector<ChatMessage> messages) { opening_ = std::move(messages); }
+  // Forgets everything but these.
   void clear() { exchanges_.clear(); }
 
   // Adds a message of the user and gives the prompt that asks for its answer. Where that would
@@ -47,6 +50,7 @@ private:
                          uint64_t mostAnswerTokens) const;
 
   std::string system_;
+  std::vector<ChatMessage> opening_;
   std::vector<Exchange> exchanges_; // the last one may lack its answer
 };
 

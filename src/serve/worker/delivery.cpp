@@ -20,6 +20,8 @@ AnswerEnd endOf(StopReason reason) {
   switch (reason) {
   case StopReason::EndToken:
     return AnswerEnd::EndToken;
+  case StopReason::StopText:
+    return AnswerEnd::StopText;
   case StopReason::TokenLimit:
     return AnswerEnd::TokenLimit;
   case StopReason::ContextFull:

@@ -200,6 +200,18 @@ TEST(Tokenizer, InfillingTokensThatTheFileNamesReplaceThoseKnownByText) {
   EXPECT_THAT(endsOf(data), ElementsAre(3, 6, 10));
 }
 
+TEST(Tokenizer, InfillingTokensAreKnownByTextAndByWhatTheFileNames) {
+  VocabularyData data = withTokens({"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"});
+  const auto known = Tokenizer::create(data);
+  ASSERT_TRUE(known.has_value());
+  EXPECT_TRUE(known->infill().canFill());
+  EXPECT_EQ(known->infill().suffix, 10);
+  EXPECT_EQ(known->infill().separator, std::nullopt);
+  data.fimSuffix = 3;
+  EXPECT_EQ(Tokenizer::create(data)->infill().suffix, 3);
+  EXPECT_FALSE(Tokenizer::create(smallVocabulary())->infill().canFill());
+}
+
 TEST(Tokenizer, AMessageOfAChannelDoesNotEndTheAnswer) {
   EXPECT_THAT(endsOf(withTokens({"<|end|>", "<|return|>"})), ElementsAre(6, 9, 10));
   EXPECT_THAT(endsOf(withTokens({"<|end|>", "<|return|>", "<|call|>"})), ElementsAre(6, 10, 11));

@@ -135,6 +135,24 @@ bool isNamed(EndRole role, const VocabularyData &data) {
   return false;
 }
 
+// Null for roles that no prompt has.
+std::optional<TokenId> *placeOf(EndRole role, InfillTokens &infill) {
+  switch (role) {
+  case EndRole::FimPrefix:
+    return &infill.prefix;
+  case EndRole::FimSuffix:
+    return &infill.suffix;
+  case EndRole::FimMiddle:
+    return &infill.middle;
+  case EndRole::FimRepository:
+    return &infill.repository;
+  case EndRole::FimSeparator:
+    return &infill.separator;
+  default:
+    return nullptr;
+  }
+}
+
 bool canEnd(EndRole role) {
   return role < EndRole::FimPrefix;
 }
@@ -151,6 +169,8 @@ EndTokens findEndTokens(const VocabularyData &data, const TextIndex &texts) {
       found.never.push_back(*id);
       continue;
     }
+    if (auto *place = placeOf(row.role, found.infill); place && !*place)
+      *place = id;
     const bool named = isNamed(row.role, data);
     if (named && !canEnd(row.role))
       continue;

@@ -132,6 +132,7 @@ void Tokenizer::readSpecialIds(const VocabularyData &data, EndTokens ends) {
   separator_ = readId("separator", data.separator, kind.separator);
   const auto eom = readId("end-of-message", data.eom, -1);
   const auto fimPad = readId("infilling padding", data.fimPad, -1);
+  readInfill(data, ends.infill);
   const auto fimRepository = readId("infilling repository", data.fimRepository, -1);
   const auto fimSeparator = readId("infilling separator", data.fimSeparator, -1);
   if (!eot_)
@@ -146,6 +147,16 @@ void Tokenizer::readSpecialIds(const VocabularyData &data, EndTokens ends) {
     if (contains(id)) // no other is ever generated
       suppressed_.push_back(static_cast<TokenId>(id));
   std::ranges::sort(suppressed_);
+}
+
+// What the file names comes first.
+void Tokenizer::readInfill(const VocabularyData &data, const InfillTokens &byText) {
+  const auto choose = [&](std::optional<int64_t> named, std::optional<TokenId> known) {
+    return named && contains(*named) ? std::optional(static_cast<TokenId>(*named)) : known;
+  };
+  infill_ = {choose(data.fimPrefix, byText.prefix), choose(data.fimSuffix, byText.suffix),
+             choose(data.fimMiddle, byText.middle), choose(data.fimRepository, byText.repository),
+             choose(data.fimSeparator, byText.separator)};
 }
 
 Result<void> Tokenizer::readEnds(const VocabularyData &data, const KindDefaults &defaults) {

@@ -71,6 +71,9 @@ public:
   std::optional<TokenId> eos() const { return eos_; }
   std::optional<TokenId> eot() const { return eot_; }
   std::optional<TokenId> separator() const { return separator_; }
+  const InfillTokens &infill() const { return infill_; }
+  // What endsGeneration() says yes to, ascending.
+  std::span<const TokenId> generationEnds() const { return generationEnds_; }
   // What the file says must never be generated, ascending.
   std::span<const TokenId> suppressed() const { return suppressed_; }
   bool addsBos() const { return addsBos_; }
@@ -93,6 +96,7 @@ private:
 
   Result<void> readTokens(const VocabularyData &data, const EndTokens &ends);
   void readSpecialIds(const VocabularyData &data, EndTokens ends);
+  void readInfill(const VocabularyData &data, const InfillTokens &byText);
   Result<void> readEnds(const VocabularyData &data, const KindDefaults &defaults);
   Result<void> readSpecialTokens(const VocabularyData &data);
   Result<void> makeModel(const VocabularyData &data);
@@ -114,6 +118,7 @@ private:
   std::vector<TokenId> suppressed_;     // ascending
   std::vector<TokenId> prefix_, suffix_;
   std::optional<TokenId> bos_, eos_, eot_, unknown_, separator_;
+  InfillTokens infill_;
   bool addsBos_ = false, addsEos_ = false, addsSeparator_ = false;
   std::vector<std::string> warnings_;
 };

@@ -238,9 +238,15 @@ std::optional<Message> read(const CommandLine &line, LogitsArguments &logits) {
   return readCount(line.top, "--top", 1, kMostTokens, logits.top);
 }
 
-std::optional<Message> readChoices(const CommandLine &line, EmbedArguments &embed) {
-  if (line.pooling && !(embed.pooling = findPooling(*line.pooling)))
+std::optional<Message> readPooling(const CommandLine &line, std::optional<Pooling> &pooling) {
+  if (line.pooling && !(pooling = findPooling(*line.pooling)))
     return usage("--pooling is '" + *line.pooling + "', expected one of " + poolingNames());
+  return std::nullopt;
+}
+
+std::optional<Message> readChoices(const CommandLine &line, EmbedArguments &embed) {
+  if (auto bad = readPooling(line, embed.pooling))
+    return bad;
   if (line.normalize && *line.normalize != "on" && *line.normalize != "off")
     return usage("--normalize is '" + *line.normalize + "', expected on or off");
   embed.normalize = line.normalize.value_or("on") == "on";
@@ -359,6 +365,8 @@ std::optional<Message> readModels(const CommandLine &line, ServeArguments &serve
   if (std::ranges::find(serve.models, "") != serve.models.end())
     return usage("MODEL is empty, expected a path or a name");
   if (auto bad = readModelOptions(line, serve.model))
+    return bad;
+  if (auto bad = readPooling(line, serve.pooling))
     return bad;
   if (line.chatTemplate && line.chatTemplate->empty())
     return usage("--chat-template is empty, expected a file or a name");

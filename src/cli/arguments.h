@@ -142,6 +142,7 @@ struct ServeArguments {
   ModelArguments model;               // how each is loaded
   uint32_t parallel = 8;              // whole contexts of each
   std::string chatTemplate;           // a built-in name or a file; empty: each model's own
+  std::optional<Pooling> pooling;     // of vectors; none: each file's
   std::string defaults;               // JSON of fields that requests leave out; empty: none
   bool prefixCache = true;            // prompts reuse what others computed
   uint32_t running = UINT32_MAX;      // sequences of each at once; UINT32_MAX: as pays

@@ -492,6 +492,10 @@ void addServeModels(CLI::App &serve, CommandLine &line) {
   addText(serve, "--chat-template", line.chatTemplate,
           "a file, or built in: chatml, llama3, mistral, gemma, ...; in place of every model's own",
           "NAME");
+  addText(serve, "--pooling", line.pooling,
+          "how tokens' rows become one vector, one of " + poolingNames() +
+              " (default: each file's)",
+          "NAME");
   addText(serve, "--defaults", line.defaults,
           "fields that requests may leave out: a sampler's settings, seed, max_tokens, as in "
           "'{\"temperature\": 0.2}' (default: each model's own)",

@@ -23,15 +23,13 @@ Result<jinja::Input> settingsIn(std::string_view params) {
   return std::move(*read);
 }
 
-// A text or several.
+// A text or several, none empty.
 std::optional<std::vector<std::string>> textsIn(const jinja::Input &value) {
+  const jinja::Input::List one = {value};
+  const jinja::Input::List &all = value.list() ? *value.list() : one;
   std::vector<std::string> texts;
-  if (value.text())
-    return std::vector{*value.text()};
-  if (!value.list())
-    return std::nullopt;
-  for (const jinja::Input &each : *value.list()) {
-    if (!each.text())
+  for (const jinja::Input &each : all) {
+    if (!each.text() || each.text()->empty())
       return std::nullopt;
     texts.push_back(*each.text());
   }
@@ -90,7 +88,7 @@ Result<StoredAnswers> storedAnswers(std::string_view params) {
     if (auto texts = textsIn(*stop))
       made.stops = std::move(*texts);
     else
-      unused("stop", "a text or a list of texts");
+      unused("stop", "a text or a list of texts, none empty");
   }
   if (const jinja::Input *context = read.find("num_ctx")) {
     if (const auto tokens = wholeIn(*context, 0))

@@ -160,7 +160,9 @@ Result<std::string> choose(const Candidates &all, const ModelName &name) {
   if (all.empty())
     return fail(Code::Unsupported, "'" + name.text() +
                                        "' has no GGUF file; models of other "
-                                       "formats are not read");
+                                       "formats (safetensors, ONNX, ...) are not read: pull a "
+                                       "repository whose name ends in -GGUF, or convert it with "
+                                       "llama.cpp's convert_hf_to_gguf.py");
   std::vector<std::string> found = matching(all, name.tag);
   if (name.tag == "latest" && found.empty()) {
     for (size_t i = 0; i < std::size(kPreferred) && found.empty(); ++i)

@@ -120,6 +120,7 @@ const Misuse kMisuses[] = {
      "--tls-cert has no effect on a Unix socket"},
     {"ServeEmptyKey", {"serve", "--api-key", ""}, "expected to name a key and a file"},
     {"ServeEmptyOrigin", {"serve", "--cors-origin", ""}, "expected to name a host and an origin"},
+    {"ServePooling", {"serve", "--pooling", "sum"}, "--pooling is 'sum', expected one of"},
     {"ServeZeroRunning", {"serve", "--max-running", "0"}, "--max-running is '0'"},
     {"ServeNegativeWait", {"serve", "--max-wait", "-1"}, "--max-wait"},
     {"ServeZeroWaiting", {"serve", "--max-waiting", "0"}, "--max-waiting is '0'"},

@@ -98,6 +98,55 @@ TEST(NativeCompletion, BiasesEachTokenOfAText) {
   EXPECT_EQ(client->status(), 400);
 }
 
+TEST(NativeCompletion, SaysThatAFullContextCutTheAnswerAndWhichEndsItIgnored) {
+  FakeServer server(nativeRoutes);
+  const auto client =
+      server.post("/completion", withModel({{"prompt", "ab"}, {"ignore_eos", true}}));
+  server.worker().waitForJobs(1);
+  server.worker().say("x");
+  server.worker().end(AnswerEnd::ContextFull);
+  client->waitForEnd();
+  const json answer = client->parsed();
+  EXPECT_EQ(answer["truncated"], true);
+  EXPECT_EQ(answer["stop_type"], "limit");
+  json ends = json::array();
+  for (const TokenId end : server.worker().file().tokenizer().generationEnds())
+    ends.push_back({{"token", end}, {"bias", nullptr}});
+  EXPECT_EQ(answer["generation_settings"]["logit_bias"], ends);
+}
+
+TEST(NativeInfill, PutsThePartsBetweenTheModelsTokens) {
+  FakeServer server(nativeRoutes);
+  const json body = withModel(
+      {{"input_prefix", "ab"}, {"prompt", "c<end>"}, {"input_suffix", "d"}, {"n_predict", 8}});
+  auto client = server.post("/infill", body);
+  client->waitForEnd();
+  EXPECT_EQ(client->status(), 400);
+  EXPECT_THAT(client->body(), testing::HasSubstr("the model fills in no text"));
+  server.useInfillModel();
+  EXPECT_EQ(server.answered("/infill", body, {"x"})->parsed()["content"], "x");
+  EXPECT_EQ(server.worker().promptOf(), "<PRE>abc<end><SUF>d<MID>");
+  EXPECT_EQ(server.worker().job().prompt.size(), 11u); // "<end>" is five letters, and no token
+}
+
+TEST(NativeInfill, SaysWhatIsWrong) {
+  const std::pair<json, const char *> kCases[] = {
+      {{{"input_prefix", "a"}}, "'input_suffix' is absent"},
+      {{{"input_suffix", "a"}}, "'input_prefix' is absent"},
+      {{{"input_prefix", "a"}, {"input_suffix", "b"}, {"input_extra", {{{"filename", "f"}}}}},
+       "'input_extra[0].text' is absent"},
+      {{{"input_prefix", "a"}, {"input_suffix", "b"}, {"input_extra", {{{"text", 5}}}}},
+       "'input_extra[0].text' is the number 5"},
+  };
+  FakeServer server(nativeRoutes);
+  for (const auto &[body, message] : kCases) {
+    const auto client = server.post("/infill", withModel(body));
+    client->waitForEnd();
+    EXPECT_EQ(client->status(), 400) << body;
+    EXPECT_THAT(client->body(), testing::HasSubstr(message));
+  }
+}
+
 TEST(NativeCompletion, StreamsTokensUnasked) {
   FakeServer server(nativeRoutes);
   const auto events = eventsOf(

@@ -110,6 +110,7 @@ TEST(OllamaChat, NoMessagesLoadTheModelAndZeroGivesItUp) {
   auto client = server.post("/api/chat", withModel({{"messages", json::array()}}));
   client->waitForEnd();
   EXPECT_EQ(client->parsed()["done_reason"], "load");
+  EXPECT_THAT(client->parsed()["created_at"].get<std::string>(), testing::StartsWith("20"));
   client = server.post("/api/generate", withModel({{"keep_alive", 0}}));
   client->waitForEnd();
   EXPECT_EQ(client->parsed()["done_reason"], "unload");
@@ -130,6 +131,21 @@ TEST(OllamaGenerate, WritesThePromptByTheTemplateUnlessItIsRaw) {
   EXPECT_EQ(raw.worker().promptOf(), "hi");
 }
 
+TEST(OllamaGenerate, FillsInWhatComesBeforeASuffix) {
+  FakeServer server(ollamaRoutes);
+  server.useInfillModel();
+  server.answered("/api/generate", withModel({{"prompt", "ab"}, {"suffix", "c"}}), {"x"});
+  EXPECT_EQ(server.worker().promptOf(), "<PRE>ab<SUF>c<MID>");
+}
+
+TEST(OllamaChat, GoesOnWithAMessageOfTheAssistant) {
+  FakeServer server(ollamaRoutes);
+  const json messages = {{{"role", "user"}, {"content", "hi"}},
+                         {{"role", "assistant"}, {"content", "ab"}}};
+  server.answered("/api/chat", withModel({{"messages", messages}}), {"x"});
+  EXPECT_EQ(server.worker().promptOf(), "<user>hi>ab");
+}
+
 TEST(OllamaGenerate, RefusesWhatItCannotDo) {
   const std::pair<json, const char *> kCases[] = {
       {{{"suffix", "x"}}, "'suffix'"},
@@ -145,6 +161,7 @@ TEST(OllamaGenerate, RefusesWhatItCannotDo) {
       {{{"options", {{"penalize_newline", false}}}}, "'options.penalize_newline'"},
       {{{"options", 5}}, "expected an object"},
       {{{"raw", true}, {"system", "x"}}, "'system'"},
+      {{{"raw", true}, {"suffix", "x"}}, "'suffix'"},
   };
   for (const auto &[more, message] : kCases) {
     FakeServer server(ollamaRoutes);

@@ -64,6 +64,29 @@ TEST(OpenAiChat, AnswersWithAMessage) {
   EXPECT_EQ(answer["usage"]["prompt_tokens_details"]["cached_tokens"], 2);
 }
 
+TEST(OpenAiChat, HasTimingsAndThePromptWhereThatIsAskedFor) {
+  FakeServer server(openaiRoutes);
+  const json answer =
+      server.answered(kPath, helloWith({{"verbose", true}}), {"good ", "day"})->parsed();
+  EXPECT_EQ(answer["timings"]["predicted_n"], 3);
+  EXPECT_EQ(answer["__verbose"]["prompt"], "<user>hi>");
+}
+
+TEST(OpenAiChat, GoesOnWithAMessageOfTheAssistantUnlessToldNotTo) {
+  const json messages = {{{"role", "user"}, {"content", "hi"}},
+                         {{"role", "assistant"}, {"content", "ab"}}};
+  for (const auto &[more, prompt] : std::vector<std::pair<json, const char *>>{
+           {json::object(), "<user>hi>ab"},
+           {{{"continue_final_message", true}, {"add_generation_prompt", false}}, "<user>hi>ab"},
+           {{{"continue_final_message", false}}, "<user>hi<assistant>ab>"}}) {
+    FakeServer server(openaiRoutes);
+    json body = helloWith({{"messages", messages}});
+    body.update(more);
+    server.answered(kPath, body, {"x"});
+    EXPECT_EQ(server.worker().promptOf(), prompt);
+  }
+}
+
 TEST(OpenAiChat, StreamsChunksThatEndWithDone) {
   FakeServer server(openaiRoutes);
   const auto client = server.answered(kPath, helloWith({{"stream", true}}), {"good ", "day"});
@@ -89,6 +112,18 @@ TEST(OpenAiChat, StreamsUsageInAChunkOfItsOwnWhereAskedTo) {
   EXPECT_EQ(events[0]["usage"], nullptr);
   EXPECT_TRUE(events[3]["choices"].empty());
   EXPECT_EQ(events[3]["usage"]["completion_tokens"], 3);
+}
+
+TEST(OpenAiChat, CountsOnWhileItStreamsWhereAskedTo) {
+  FakeServer server(openaiRoutes);
+  const json options = {{"include_usage", true}, {"continuous_usage_stats", true}};
+  const json body = helloWith({{"stream", true}, {"stream_options", options}});
+  const auto events = eventsOf(server.answered(kPath, body, {"x", "y"})->body());
+  ASSERT_EQ(events.size(), 6u);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(events[i]["usage"]["prompt_tokens"], 9);
+    EXPECT_EQ(events[i]["usage"]["completion_tokens"], i);
+  }
 }
 
 TEST(OpenAiChat, TakesSettingsByTheNamesOfTheSamplersTable) {
@@ -323,11 +358,20 @@ const Refusal kRefusals[] = {
     {"Functions", {{"functions", {{{"name", "f"}}}}}, "functions", "replaced by tools"},
     {"Audio", {{"modalities", {"text", "audio"}}}, "modalities", "'audio'"},
     {"Store", {{"store", true}}, "store", "not kept"},
+    {"Progress", {{"return_progress", true}}, "return_progress", "nothing of its progress"},
     {"StreamOptions",
      {{"stream_options", {{"include_usage", true}}}},
      "stream_options",
      "'stream'"},
     {"Foreign", {{"top_n_sigma", 1.5}}, "top_n_sigma", "no such setting"},
+    {"ContinuesNothing",
+     {{"continue_final_message", true}},
+     "continue_final_message",
+     "a last message of the assistant"},
+    {"ContinuesAndBegins",
+     {{"continue_final_message", true}, {"add_generation_prompt", true}},
+     "continue_final_message",
+     "'add_generation_prompt' to be false"},
 };
 INSTANTIATE_TEST_SUITE_P(Fields, OpenAiChatRefusal, testing::ValuesIn(kRefusals),
                          [](const auto &info) { return std::string(info.param.name); });

@@ -75,6 +75,18 @@ TEST(OpenAiCompletions, ListsLogprobsWithOffsets) {
   EXPECT_EQ(logprobs["top_logprobs"][0]["t1"], -1.5);
 }
 
+TEST(OpenAiCompletions, FillInWhatComesBeforeASuffix) {
+  FakeServer server(openaiRoutes);
+  server.useInfillModel();
+  const json body = withModel({{"prompt", "ab"}, {"suffix", "c"}});
+  EXPECT_EQ(server.answered("/v1/completions", body, {"x"})->parsed()["choices"][0]["text"], "x");
+  EXPECT_EQ(server.worker().promptOf(), "<PRE>ab<SUF>c<MID>");
+  const auto client =
+      server.post("/v1/completions", withModel({{"prompt", {0, 1}}, {"suffix", "c"}}));
+  client->waitForEnd();
+  EXPECT_EQ(client->parsed()["error"]["param"], "prompt");
+}
+
 TEST(OpenAiCompletions, RefusesWhatItCannotDo) {
   const std::pair<json, const char *> kCases[] = {
       {{{"prompt", "a"}, {"suffix", "b"}}, "suffix"},
@@ -113,6 +125,15 @@ TEST(OpenAiEmbeddings, GivesVectorsAsNumbersOrBytes) {
       server.post("/v1/embeddings", withModel({{"input", "d"}, {"encoding_format", "base64"}}));
   client->waitForEnd();
   EXPECT_EQ(client->parsed()["data"][0]["embedding"], "AACAPwAAgD8AAAAA");
+}
+
+TEST(OpenAiEmbeddings, ArePooledAsTheServerSays) {
+  FakeServer server(openaiRoutes);
+  for (const auto pooling : {std::optional<Pooling>(), std::optional(Pooling::Last)}) {
+    server.context.pooling = pooling;
+    server.post("/v1/embeddings", withModel({{"input", "ab"}}))->waitForEnd();
+    EXPECT_EQ(server.worker().pooling, pooling);
+  }
 }
 
 TEST(OpenAiEmbeddings, FewerDimensionsHaveLengthOneAgain) {

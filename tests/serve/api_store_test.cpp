@@ -215,6 +215,23 @@ TEST_F(ApiStore, AModelMadeOfAnotherKeepsItsFile) {
   EXPECT_EQ(host::modelExtras("tiny")->system, "be brief");
 }
 
+TEST_F(ApiStore, ATemplateIsTakenWhereChatsFollowIt) {
+  makeTiny({{"template", kChatTemplate}}); // as /api/show gives it
+  const std::vector<uint8_t> bare = fakeModel("");
+  const json files = {{"a.gguf", upload({bare.begin(), bare.end()})}};
+  const std::string chatMl = "{{- range .Messages }}<|im_start|>{{ .Role }}\n{{ .Content "
+                             "}}<|im_end|>\n{{ end }}<|im_start|>assistant\n";
+  EXPECT_THAT(
+      posted("/api/create", {{"model", "b"}, {"files", files}, {"template", chatMl}})->body(),
+      HasSubstr("success"));
+  EXPECT_EQ(host::modelExtras("b")->goTemplate, chatMl);
+  EXPECT_THAT(posted("/api/create", {{"model", "c"}, {"from", "b"}, {"template", chatMl}})->body(),
+              HasSubstr("success"));
+  EXPECT_EQ(
+      posted("/api/create", {{"model", "c"}, {"from", "tiny"}, {"template", chatMl}})->status(),
+      400);
+}
+
 TEST_F(ApiStore, CreateRefusesByName) {
   makeTiny({});
   for (const auto &[field, value] : std::vector<std::pair<const char *, json>>{
@@ -229,9 +246,10 @@ TEST_F(ApiStore, CreateRefusesByName) {
     EXPECT_THAT(client->body(), HasSubstr(field));
   }
   EXPECT_EQ(posted("/api/create", {{"model", "b"}})->status(), 400);
-  EXPECT_EQ(
-      posted("/api/create", {{"model", "b"}, {"files", {{"a", upload("no model")}}}})->status(),
-      400);
+  const auto noModel =
+      posted("/api/create", {{"model", "b"}, {"files", {{"a", upload("no model")}}}});
+  EXPECT_EQ(noModel->status(), 400);
+  EXPECT_THAT(noModel->body(), Not(HasSubstr("blobs"))) << "a path of the host";
   EXPECT_THAT(host::storedModels(), ElementsAre("tiny:latest"));
 }
 
@@ -255,6 +273,20 @@ TEST_F(ApiStore, ChatsBeginAsTheModelSays) {
   EXPECT_EQ(job.sampler.seed, 5u);
   EXPECT_EQ(job.maxTokens, 9u);
   EXPECT_THAT(job.stops, ElementsAre("!"));
+  EXPECT_EQ(server_.pool.wishes.context, 256u);
+}
+
+TEST_F(ApiStore, AModelIsLoadedWithItsContextWhateverItIsLoadedFor) {
+  server_.context.extrasOf = [](const std::string &) {
+    host::ModelExtras extras;
+    extras.params = R"({"num_ctx":256})";
+    return extras;
+  };
+  posted("/api/chat", {{"model", "tiny"}});
+  EXPECT_EQ(server_.pool.wishes.context, 256u);
+  posted("/api/generate", {{"model", "tiny"}, {"options", {{"num_ctx", 128}}}});
+  EXPECT_EQ(server_.pool.wishes.context, 128u) << "the request's own";
+  posted("/api/embed", {{"model", "tiny"}, {"input", "ab"}});
   EXPECT_EQ(server_.pool.wishes.context, 256u);
 }
 

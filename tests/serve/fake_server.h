@@ -27,12 +27,16 @@ inline constexpr const char *kChatTemplate =
     "{{ call.function.arguments.x }}{% endfor %}{% endfor %}"
     "{% if enable_thinking is defined %}{{ '<think>' if enable_thinking else '' }}{% endif %}>";
 
-inline std::vector<uint8_t> fakeModel(const std::string &chatTemplate) {
+// `fillsIn`: there are tokens around the parts of a text.
+inline std::vector<uint8_t> fakeModel(const std::string &chatTemplate, bool fillsIn = false) {
   std::vector<std::string> tokens;
   for (int byte = 0x21; byte < 0x7f; ++byte)
     tokens.push_back(std::string(1, static_cast<char>(byte)));
   tokens.push_back("Ġ"); // a space
   tokens.push_back("ab");
+  const size_t firstControl = tokens.size();
+  if (fillsIn)
+    tokens.insert(tokens.end(), {"<PRE>", "<SUF>", "<MID>"});
   tokens.push_back("<end>");
   GgufWriter file;
   file.header(0, chatTemplate.empty() ? 7 : 8);
@@ -43,19 +47,20 @@ inline std::vector<uint8_t> fakeModel(const std::string &chatTemplate) {
     file.string(token);
   file.array("tokenizer.ggml.token_type", GgufType::I32, tokens.size());
   for (size_t i = 0; i < tokens.size(); ++i)
-    file.put<int32_t>(i + 1 == tokens.size() ? 3 : 1);
+    file.put<int32_t>(i >= firstControl ? 3 : 1);
   file.array("tokenizer.ggml.merges", GgufType::String, 1).string("a b");
   if (!chatTemplate.empty())
     file.text("tokenizer.chat_template", chatTemplate);
   return file.bytes();
 }
 
-inline ModelFile fakeModelFile(const std::string &chatTemplate = kChatTemplate) {
+inline ModelFile fakeModelFile(const std::string &chatTemplate = kChatTemplate,
+                               bool fillsIn = false) {
   std::string name = (std::filesystem::temp_directory_path() / "sinter-serve-XXXXXX").string();
   const int file = mkstemp(name.data());
   EXPECT_GE(file, 0) << name;
   close(file);
-  const std::vector<uint8_t> bytes = fakeModel(chatTemplate);
+  const std::vector<uint8_t> bytes = fakeModel(chatTemplate, fillsIn);
   std::ofstream(name, std::ios::binary)
       .write(reinterpret_cast<const char *>(bytes.data()),
              static_cast<std::streamsize>(bytes.size()));
@@ -95,6 +100,7 @@ public:
   uint32_t retrySeconds(const std::string &) const override { return retryAfter; }
   // Vectors (count of tokens, 1, 0), scores that fall with the length.
   Result<JobId> submitVectors(VectorJob job) override {
+    pooling = job.pooling;
     VectorAnswer answer;
     answer.width = job.ranks ? 1 : 3;
     for (const TextTokens &text : job.texts) {
@@ -139,6 +145,7 @@ public:
 
   std::optional<Status> refusal;
   uint32_t retryAfter = 1;
+  std::optional<Pooling> pooling; // of the last vectors
   uint32_t context = 4096;
 
 private:
@@ -333,6 +340,10 @@ public:
     return responder;
   }
   FakeWorker &worker() { return *pool.worker; }
+  // Of a model that fills texts in.
+  void useInfillModel() {
+    pool.worker = std::make_shared<FakeWorker>(fakeModelFile(kChatTemplate, true));
+  }
 
   FakePool pool;
   std::string keyName; // of the requests that come next

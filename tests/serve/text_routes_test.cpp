@@ -48,6 +48,14 @@ TEST(TextRoutes, GiveThePromptOfAConversation) {
             "<system>x<user>a<end>>");
 }
 
+TEST(TextRoutes, CountTheTokensOfAConversation) {
+  const json messages = {{{"role", "user"}, {"content", "ab"}}};
+  for (const char *path : {"/chat/completions/input_tokens", "/v1/chat/completions/input_tokens"})
+    EXPECT_EQ(answerTo(path, {{"messages", messages}})["input_tokens"], 8); // <user>ab>
+  for (const char *path : {"/responses/input_tokens", "/v1/responses/input_tokens"})
+    EXPECT_EQ(answerTo(path, {{"input", "ab"}})["input_tokens"], 8);
+}
+
 TEST(TextRoutes, LeaveTheBeginOfAnAnswerOutWhereThatIsAskedFor) {
   FakeServer server(addTextRoutes, "{% for message in messages %}{{ message.content }}{% endfor %}"
                                    "{% if add_generation_prompt %}!{% endif %}");

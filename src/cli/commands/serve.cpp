@@ -257,6 +257,7 @@ Result<int> serveCommand(const ServeArguments &arguments, Interrupts &interrupts
   context.defaults = defaults;
   context.parallel = arguments.parallel;
   context.chatTemplate = poolOptions.chatTemplate;
+  context.pooling = arguments.pooling;
   if (!arguments.models.empty())
     context.defaultModel = requestName(arguments.models.front());
   context.pathOf = [&](const std::string &name) -> Result<std::string> {

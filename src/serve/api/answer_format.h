@@ -21,7 +21,7 @@ struct Choice {
   std::vector<TokenId> tokens = {};
   LikelihoodRows likelihoods = {};
   uint64_t reasoningTokens = 0;             // in pieces that were reasoning alone
-  AnswerSummary summary = {};               // at its end
+  AnswerSummary summary = {};               // at its end; its tokens so far
   double loadSeconds = 0, totalSeconds = 0; // at its end
 
   // "stop", "length" or "tool_calls"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "host/model_store.h"
+#include "llm/pooling.h"
 #include "serve/worker/model_pool.h"
 #include "serve/worker/pulls.h"
 #include "serve/worker/task_pool.h"
@@ -9,6 +10,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace sinter::serve {
@@ -24,8 +26,9 @@ struct ApiContext {
   std::string defaultModel = {};
   // For fields that a request leaves out; null: the model's own alone.
   std::shared_ptr<const GenerationWishes> defaults = nullptr;
-  uint32_t parallel = 1;         // whole contexts of each model
-  std::string chatTemplate = {}; // in place of every file's; empty: none
+  uint32_t parallel = 1;               // whole contexts of each model
+  std::string chatTemplate = {};       // in place of every file's; empty: none
+  std::optional<Pooling> pooling = {}; // of vectors, in place of every file's
   // The file of a model by its name.
   std::function<Result<std::string>(const std::string &)> pathOf = host::modelPath;
   // What it has beside its file.

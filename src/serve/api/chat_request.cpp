@@ -233,6 +233,19 @@ AnswerRules rulesFor(const ChatRequest &chat, const AnswerSyntax *syntax) {
   return rules;
 }
 
+// What the prompt ends with: the messages, the begin of an answer, or the text of one.
+void readEnd(const RequestReader &request, ChatRequest &chat) {
+  constexpr const char *kContinues = "continue_final_message";
+  const auto asks = request.boolean("add_generation_prompt");
+  const auto continues = request.boolean(kContinues);
+  chat.asksForAnswer = asks.value_or(true);
+  chat.continuesLast = continues.value_or(chat.asksForAnswer) && endsWithAnswer(chat);
+  if (continues == true && asks == true)
+    request.wrong(kContinues, "'add_generation_prompt' to be false beside it");
+  else if (continues == true && !chat.continuesLast)
+    request.wrong(kContinues, "a last message of the assistant, with a text, after others");
+}
+
 // The last bytes of a prompt.
 std::string promptEnd(std::span<const PromptPart> parts) {
   constexpr size_t kMostBytes = 256;
@@ -251,6 +264,23 @@ std::shared_ptr<const AnswerSyntax> withOpenThought(std::shared_ptr<const Answer
   AnswerSyntax made = *syntax;
   made.reasoning = {std::string(kOpen), std::string(kClose)};
   return std::make_shared<const AnswerSyntax>(std::move(made));
+}
+
+bool endsInThought(const AnswerSyntax &syntax, std::string_view end) {
+  const std::string &open = syntax.reasoning.open;
+  return !open.empty() && trim(end).ends_with(open);
+}
+
+ApiResult<void> checkContinues(std::shared_ptr<const AnswerSyntax> syntax,
+                               std::span<const PromptPart> parts) {
+  const std::string end = promptEnd(parts);
+  if (!syntax || !endsInThought(*withOpenThought(std::move(syntax), end), end))
+    return {};
+  return tl::unexpected(ApiError(Code::Unsupported,
+                                 "the model's template opens thoughts before an answer, so that "
+                                 "the last message cannot be continued: turn thinking off, or "
+                                 "set 'continue_final_message' to false",
+                                 "messages"));
 }
 
 } // namespace
@@ -311,9 +341,16 @@ void readTools(const RequestReader &request, ChatRequest &chat) {
   chat.oneCall = !request.boolean("parallel_tool_calls").value_or(true);
 }
 
+bool endsWithAnswer(const ChatRequest &chat) {
+  if (chat.messages.size() < 2)
+    return false;
+  const Input &last = chat.messages.back();
+  return *last.find("role")->text() == "assistant" && !last.find("content")->text()->empty() &&
+         !last.find("tool_calls") && !last.find("reasoning_content");
+}
+
 void readTemplateInputs(const RequestReader &request, ChatRequest &chat) {
-  chat.asksForAnswer = request.boolean("add_generation_prompt").value_or(true);
-  request.refuse("continue_final_message", "an answer is a message of its own");
+  readEnd(request, chat);
   const auto effort = request.text("reasoning_effort").value_or("");
   if (effort == "none")
     chat.inputs.think = false;
@@ -338,9 +375,19 @@ ApiResult<std::vector<PromptPart>> chatParts(const ModelFile &file, const ChatRe
   const auto syntax = file.answerSyntax(inputs);
   SINTER_TRY(checkTools(inputs, syntax.get()));
   const auto &chosen = file.chatTemplates().choose(inputs);
-  SINTER_ASSIGN(const Input messages, messageList(Input(messagesFor(chosen ? chosen->source() : "",
-                                                                    syntax.get(), chat.messages))));
-  SINTER_ASSIGN(auto parts, file.renderChat(messages, chat.asksForAnswer, inputs));
+  Input::List sent = messagesFor(chosen ? chosen->source() : "", syntax.get(), chat.messages);
+  std::string begun;
+  if (chat.continuesLast) {
+    begun = *sent.back().find("content")->text();
+    sent.pop_back();
+  }
+  SINTER_ASSIGN(const Input messages, messageList(Input(std::move(sent))));
+  SINTER_ASSIGN(auto parts,
+                file.renderChat(messages, chat.asksForAnswer || chat.continuesLast, inputs));
+  if (chat.continuesLast) {
+    SINTER_TRY(checkContinues(syntax, parts));
+    parts.push_back({std::move(begun), false});
+  }
   return parts;
 }
 
@@ -360,8 +407,7 @@ ApiResult<Prompt> chatPrompt(const ModelFile &file, const ChatRequest &chat) {
     return prompt;
   const std::string end = promptEnd(parts);
   style.syntax = withOpenThought(std::move(style.syntax), end);
-  const std::string &open = style.syntax->reasoning.open;
-  style.startsInReasoning = !open.empty() && trim(end).ends_with(open);
+  style.startsInReasoning = endsInThought(*style.syntax, end);
   prompt.rules.startsInReasoning = style.startsInReasoning;
   prompt.shownTokens = markTokens(*style.syntax, file.tokenizer());
   return prompt;

@@ -14,8 +14,10 @@ struct ChatRequest {
   bool callsTools = false; // tools were offered and may be called
   bool oneCall = false;
   bool asksForAnswer = true; // the prompt ends with the begin of one
-  bool wholeCalls = false;   // as AnswerStyle's
-  bool hasForm = false;      // the answer must have a form where it calls no tool
+  // The last message is the assistant's, and the answer goes on where its text ends.
+  bool continuesLast = false;
+  bool wholeCalls = false; // as AnswerStyle's
+  bool hasForm = false;    // the answer must have a form where it calls no tool
   // Of Ollama's `think`: thoughts are asked for; it says how much.
   bool asksForThought = false, thinkIsLevel = false;
 };
@@ -27,9 +29,12 @@ void readMessages(const RequestReader &request, ChatRequest &chat);
 void readTools(const RequestReader &request, ChatRequest &chat);
 // "tool_choice", of the tools that were read.
 void chooseTools(const RequestReader &request, ChatRequest &chat);
-// "chat_template_kwargs", "reasoning_effort", "add_generation_prompt". "continue_final_message" is
-// refused.
+// "chat_template_kwargs", "reasoning_effort", "add_generation_prompt", "continue_final_message";
+// after readMessages().
 void readTemplateInputs(const RequestReader &request, ChatRequest &chat);
+
+// Whether the last message is a text of the assistant's after others, which an answer may continue.
+bool endsWithAnswer(const ChatRequest &chat);
 
 // One text of a message's content. Notes a problem at what is no text.
 std::string contentText(const RequestReader &message, std::string_view name);
@@ -37,8 +42,8 @@ std::string contentText(const RequestReader &message, std::string_view name);
 void readToolList(const RequestReader &request, ChatRequest &chat);
 
 // The error of ModelFile::renderChat where the template cannot write it; Unsupported, by name,
-// where it takes no tools or no thoughts. That nothing should be thought is no error for a template
-// that has no switch for it.
+// where it takes no tools or no thoughts, or opens thoughts where an answer is to be continued.
+// That nothing should be thought is no error for a template that has no switch for it.
 ApiResult<std::vector<PromptPart>> chatParts(const ModelFile &file, const ChatRequest &chat);
 // The same as tokens, with how the answer is to be read.
 ApiResult<Prompt> chatPrompt(const ModelFile &file, const ChatRequest &chat);

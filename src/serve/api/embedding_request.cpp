@@ -2,6 +2,8 @@
 // take ten times their bytes.
 #include "serve/api/embedding_request.h"
 
+#include "serve/api/stored_extras.h"
+
 #include <charconv>
 #include <openssl/evp.h>
 
@@ -18,6 +20,7 @@ public:
 
   void start() {
     request_.load.embeddings = true;
+    request_.load = withStoredContext(context_, request_.model, request_.load);
     context_.models.get(request_.model, request_.load,
                         [self = shared_from_this()](auto worker) { self->onModel(worker); });
   }
@@ -57,6 +60,7 @@ private:
       for (TextTokens &text : job.texts)
         truncate(text, file);
     job.ranks = request_.ranks;
+    job.pooling = context_.pooling;
     job.queue = request_.queue;
     job.onEnd = [self = shared_from_this()](Result<VectorAnswer> answer) {
       // Vectors are written off the worker's thread.

@@ -98,7 +98,8 @@ private:
                             .isFirstOfPrompt = i == 0,
                             .promptText = prompt.text,
                             .sampler = sampler,
-                            .maxTokens = job.maxTokens});
+                            .maxTokens = job.maxTokens,
+                            .summary = {.promptTokens = prompt.tokens.size()}});
         states_.push_back({.parser = makeAnswerParser(prompt.style)});
         jobs.push_back(std::move(job));
       }
@@ -246,6 +247,7 @@ private:
     waiting.text = std::move(text);
     const ChoiceDelta now = std::exchange(waiting, {});
     append(choice.tokens, now.tokens);
+    choice.summary.answerTokens = choice.tokens.size(); // so far
     if (!now.text.reasoning.empty() && now.text.content.empty())
       choice.reasoningTokens += now.tokens.size();
     append(choice.likelihoods, now.likelihoods);

@@ -92,6 +92,14 @@ AnswerSyntax syntaxOf(const GgufFile &file, const ChatInputs &inputs) {
                 : AnswerSyntax();
 }
 
+// Whether the vocabulary has tokens around the parts of a text. Those that are known by their texts
+// are not looked for: lists of all tokens are long.
+bool fillsIn(const GgufFile &file) {
+  return file.find("tokenizer.ggml.fim_pre_token_id") &&
+         file.find("tokenizer.ggml.fim_suf_token_id") &&
+         file.find("tokenizer.ggml.fim_mid_token_id");
+}
+
 } // namespace
 
 Json modelDetails(const GgufFile &file) {
@@ -129,6 +137,8 @@ Json modelCapabilities(const GgufFile &file) {
     all.push_back("tools");
   if (plain.thinks())
     all.push_back("thinking");
+  if (fillsIn(file))
+    all.push_back("insert");
   return all;
 }
 

@@ -2,6 +2,7 @@
 // since the client did not send them.
 #include "serve/api/stored_extras.h"
 
+#include "host/stored_settings.h"
 #include "serve/api/json_text.h"
 
 #include <algorithm>
@@ -63,14 +64,22 @@ ApiResult<void> addStoredSettings(const ApiContext &context, GenerationRequest &
   readSampler(reader, wishes); // what was asked for stays
   if (seed)
     wishes.seed = seed;
+  SINTER_ASSIGN(host::StoredAnswers answers, host::storedAnswers(extras->params));
   if (wishes.stops.empty())
-    readStops(reader, wishes);
+    wishes.stops = std::move(answers.stops);
   if (request.load.context == 0)
-    request.load.context = static_cast<uint32_t>(reader.whole("num_ctx", 0, INT32_MAX).value_or(0));
-  const auto most = reader.whole("num_predict", -2, INT32_MAX);
-  if (wishes.maxTokens == UINT64_MAX && most && *most >= 0)
-    wishes.maxTokens = static_cast<uint64_t>(*most);
+    request.load.context = answers.context;
+  if (wishes.maxTokens == UINT64_MAX && answers.tokens)
+    wishes.maxTokens = *answers.tokens;
   return {};
+}
+
+LoadWishes withStoredContext(const ApiContext &context, const std::string &model, LoadWishes load) {
+  const auto extras = context.extrasOf(model);
+  const auto answers = extras ? host::storedAnswers(extras->params) : Fail(extras.error());
+  if (load.context == 0 && answers)
+    load.context = answers->context;
+  return load;
 }
 
 std::string parameterLines(const std::string &params) {

@@ -12,6 +12,10 @@ ApiResult<void> addStoredMessages(const ApiContext &context, const std::string &
                                   jinja::Input::List &messages);
 // Sampling settings, stop texts and sizes that the request does not say.
 ApiResult<void> addStoredSettings(const ApiContext &context, GenerationRequest &request);
+// The context that the stored model has, where the request says none: a model that is loaded for
+// anything is loaded as its answers need it. A model whose settings are damaged has none.
+LoadWishes withStoredContext(const ApiContext &context, const std::string &model,
+                             LoadWishes load = {});
 
 // "stop "<|end|>"" and more, a line each, as Ollama's clients show them.
 std::string parameterLines(const std::string &params);

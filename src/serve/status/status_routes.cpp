@@ -51,6 +51,13 @@ Json defaultParams(const ApiContext &context, const GgufFile &file) {
   return made;
 }
 
+// Empty where the file names none.
+std::string tokenText(const GgufFile &file, const char *key) {
+  const auto id = file.getU64(key);
+  const auto texts = file.getStrings("tokenizer.ggml.tokens");
+  return id && texts && *id < texts->size() ? std::string((*texts)[*id]) : "";
+}
+
 ApiResult<Json> propsOf(const ApiContext &context, const std::string &name) {
   SINTER_ASSIGN(const std::string path, context.pathOf(name));
   // Metadata alone: no tokenizer is made.
@@ -70,7 +77,12 @@ ApiResult<Json> propsOf(const ApiContext &context, const std::string &name) {
                             ? std::string(file.getString("tokenizer.chat_template").value_or(""))
                             : context.chatTemplate},
       {"chat_template_caps", templateCapabilities(file)},
+      {"bos_token", tokenText(file, "tokenizer.ggml.bos_token_id")},
+      {"eos_token", tokenText(file, "tokenizer.ggml.eos_token_id")},
       {"modalities", {{"vision", false}, {"audio", false}}},
+      {"endpoint_slots", true},
+      {"endpoint_props", false}, // POST, which would change them
+      {"endpoint_metrics", true},
       {"build_info", "sinter " + context.version},
       {"is_sleeping", contextTokens.is_null()}};
 }
@@ -144,9 +156,11 @@ void answerProps(const ApiContext &context, const std::string &asked, Responder 
 } // namespace
 
 void addStatusRoutes(Routes &routes, const std::string &version, const Metrics &metrics) {
-  Route health{"GET", "/health", always({{"status", "ok"}})};
-  health.isOpen = true;
-  routes.add(std::move(health));
+  for (const char *path : {"/health", "/v1/health"}) {
+    Route health{"GET", path, always({{"status", "ok"}})};
+    health.isOpen = true;
+    routes.add(std::move(health));
+  }
   routes.add({"GET", "/version", always({{"version", version}})});
   routes.add({"GET", "/metrics",
               [&metrics](const HttpRequest &, const std::shared_ptr<Responder> &responder) {

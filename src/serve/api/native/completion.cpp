@@ -2,10 +2,13 @@
 #include "serve/api/native/completion.h"
 
 #include "serve/api/constraint.h"
+#include "serve/api/infill.h"
 #include "serve/api/json_text.h"
 #include "serve/api/prompt_texts.h"
+#include "serve/api/timings.h"
 
-#include <cmath>
+#include <algorithm>
+#include <iterator>
 
 namespace sinter::serve::native {
 namespace {
@@ -47,44 +50,6 @@ const char *stopType(const AnswerSummary &summary) {
   }
 }
 
-Json timings(const AnswerSummary &summary) {
-  const auto rate = [](uint64_t count, double seconds) {
-    return seconds > 0 ? static_cast<double>(count) / seconds : 0.0;
-  };
-  const auto each = [](double seconds, uint64_t count) {
-    return count > 0 ? seconds * 1e3 / static_cast<double>(count) : 0.0;
-  };
-  const uint64_t read = summary.promptTokens - summary.reusedTokens;
-  // The first token comes of prefill.
-  const uint64_t decoded = summary.answerTokens > 0 ? summary.answerTokens - 1 : 0;
-  return {{"cache_n", summary.reusedTokens},
-          {"prompt_n", read},
-          {"prompt_ms", summary.prefillSeconds * 1e3},
-          {"prompt_per_token_ms", each(summary.prefillSeconds, read)},
-          {"prompt_per_second", rate(read, summary.prefillSeconds)},
-          {"predicted_n", summary.answerTokens},
-          {"predicted_ms", summary.decodeSeconds * 1e3},
-          {"predicted_per_token_ms", each(summary.decodeSeconds, decoded)},
-          {"predicted_per_second", rate(decoded, summary.decodeSeconds)}};
-}
-
-// What the answer was sampled with.
-Json generationSettings(const Choice &choice, const std::vector<std::string> &stops,
-                        bool ignoresEnd) {
-  Json made = {{"n_predict", choice.maxTokens == UINT64_MAX ? Json(-1) : Json(choice.maxTokens)},
-               {"seed", choice.sampler.seed}};
-  made.update(settingsJson(choice.sampler));
-  made["dry_sequence_breakers"] = choice.sampler.drySequenceBreakers;
-  made["stop"] = stops;
-  made["ignore_eos"] = ignoresEnd;
-  made["logit_bias"] = Json::array();
-  for (const LogitBias &bias : choice.sampler.logitBias)
-    made["logit_bias"].push_back(
-        {{"token", bias.token},
-         {"bias", std::isfinite(bias.bias) ? Json(shortest(bias.bias)) : Json()}});
-  return made;
-}
-
 // The fields of `paths` alone, "timings/prompt_n" being one within another.
 Json chosenFields(const Json &all, const std::vector<std::string> &paths) {
   Json chosen = Json::object();
@@ -107,7 +72,8 @@ struct CompletionLook {
   bool givesTokens = false;        // without a stream, whose pieces always have them
   std::vector<std::string> fields; // of the last object; empty: all
   std::vector<std::string> stops;
-  bool ignoresEnd = false;
+  // The model's end tokens where answers ignore them; filled when the file is known.
+  std::shared_ptr<std::vector<TokenId>> ignoredEnds = std::make_shared<std::vector<TokenId>>();
 };
 
 class CompletionFormat : public AnswerFormat {
@@ -172,12 +138,12 @@ private:
     made["tokens_evaluated"] = summary.promptTokens;
     made["prompt"] = choice.promptText;
     made["has_new_line"] = choice.whole.content.find('\n') != std::string::npos;
-    made["truncated"] = false;
+    made["truncated"] = summary.end == AnswerEnd::ContextFull;
     made["stop_type"] = stopType(summary);
     made["stopping_word"] = summary.stopText;
     made["tokens_cached"] = summary.promptTokens + summary.answerTokens;
     made["timings"] = timings(summary);
-    made["generation_settings"] = generationSettings(choice, look_.stops, look_.ignoresEnd);
+    made["generation_settings"] = generationSettings(choice, look_.stops, *look_.ignoredEnds);
     return made;
   }
 
@@ -218,28 +184,58 @@ ApiResult<std::vector<Prompt>> promptsOf(const ModelFile &file,
   return prompts;
 }
 
+ApiResult<std::vector<Prompt>> infillPrompt(const ModelFile &file, const InfillRequest &request) {
+  std::vector<Prompt> prompts(1);
+  SINTER_ASSIGN(prompts.front().tokens, infillTokens(file, request, "input_suffix"));
+  prompts.front().text = request.prefix;
+  return prompts;
+}
+
+using MakePrompts = std::function<ApiResult<std::vector<Prompt>>(const ModelFile &)>;
+
+ApiResult<void> answer(ApiContext &context, const HttpRequest &request, const RequestReader &body,
+                       MakePrompts makePrompts, std::shared_ptr<Responder> responder) {
+  GenerationRequest made;
+  made.model = modelOf(context, body);
+  readWishes(body, made.wishes);
+  CompletionLook look = {made.model, body.boolean("return_tokens").value_or(false),
+                         body.texts("response_fields", kMostFields), made.wishes.stops};
+  made.streams = body.boolean("stream").value_or(false);
+  SINTER_TRY(check(body.problem()));
+  made.queue = request.account;
+  made.keyName = request.keyName;
+  made.prepare = [makePrompts = std::move(makePrompts), ends = look.ignoredEnds,
+                  ignores = made.wishes.ignoreEndTokens](const ModelFile &file) {
+    if (ignores && file.hasTokenizer())
+      std::ranges::copy(file.tokenizer().generationEnds(), std::back_inserter(*ends));
+    return makePrompts(file);
+  };
+  made.format = std::make_unique<CompletionFormat>(std::move(look));
+  startGeneration(context, std::move(made), std::move(responder));
+  return {};
+}
+
 } // namespace
 
 BodyHandler completion(ApiContext &context) {
   return [&context](const HttpRequest &request, const RequestReader &body,
-                    std::shared_ptr<Responder> responder) -> ApiResult<void> {
-    GenerationRequest made;
-    made.model = modelOf(context, body);
-    readWishes(body, made.wishes);
-    auto sources = readPrompts(body, "prompt", kMostPrompts);
-    CompletionLook look = {made.model, body.boolean("return_tokens").value_or(false),
-                           body.texts("response_fields", kMostFields), made.wishes.stops,
-                           made.wishes.ignoreEndTokens};
-    made.streams = body.boolean("stream").value_or(false);
-    SINTER_TRY(check(body.problem()));
-    made.queue = request.account;
-    made.keyName = request.keyName;
-    made.prepare = [sources = std::move(sources)](const ModelFile &file) {
-      return promptsOf(file, sources);
-    };
-    made.format = std::make_unique<CompletionFormat>(std::move(look));
-    startGeneration(context, std::move(made), std::move(responder));
-    return {};
+                    std::shared_ptr<Responder> responder) {
+    return answer(
+        context, request, body,
+        [sources = readPrompts(body, "prompt", kMostPrompts)](const ModelFile &file) {
+          return promptsOf(file, sources);
+        },
+        std::move(responder));
+  };
+}
+
+BodyHandler infill(ApiContext &context) {
+  return [&context](const HttpRequest &request, const RequestReader &body,
+                    std::shared_ptr<Responder> responder) {
+    return answer(
+        context, request, body,
+        [read = readInfill(body)](const ModelFile &file) { return infillPrompt(file, read); },
+        std::move(responder));
   };
 }
 

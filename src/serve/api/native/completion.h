@@ -1,4 +1,4 @@
-// POST /completion.
+// POST /completion and /infill.
 #pragma once
 
 #include "serve/api/request_tasks.h"
@@ -6,5 +6,6 @@
 namespace sinter::serve::native {
 
 BodyHandler completion(ApiContext &context);
+BodyHandler infill(ApiContext &context);
 
 } // namespace sinter::serve::native

@@ -118,6 +118,7 @@ std::vector<Route> nativeRoutes(ApiContext &context) {
   };
   for (const char *path : {"/completion", "/completions"})
     post(path, native::completion(context));
+  post("/infill", native::infill(context));
   // OpenAI's routes without the version, as llama-server has them too.
   post("/chat/completions", openai::chatCompletions(context));
   post("/embeddings", openai::embeddings(context));

@@ -5,8 +5,10 @@
 #include "llm/tokenizer/unicode.h"
 #include "serve/api/chat_request.h"
 #include "serve/api/json_text.h"
+#include "serve/api/openai/response_input.h"
 #include "serve/api/prompt_texts.h"
 #include "serve/api/request_tasks.h"
+#include "serve/api/stored_extras.h"
 
 namespace sinter::serve {
 namespace {
@@ -25,7 +27,7 @@ void respondWith(const ApiResult<Json> &made, Responder &responder) {
 void answerFromFile(ApiContext &context, const std::string &model, Make make,
                     std::shared_ptr<Responder> responder) {
   context.models.get(
-      model, {},
+      model, withStoredContext(context, model),
       [&context, make = std::move(make), responder](Result<std::shared_ptr<ModelWorker>> worker) {
         if (!worker)
           return responder->respond(openaiError(worker.error()));
@@ -108,6 +110,7 @@ ApiResult<void> applyTemplate(ApiContext &context, const RequestReader &body,
   readTools(body, *chat);
   readTemplateInputs(body, *chat);
   SINTER_TRY(check(body.problem()));
+  SINTER_TRY(addStoredMessages(context, model, chat->messages));
   answerFromFile(
       context, model,
       [chat](const ModelFile &file) -> ApiResult<Json> {
@@ -116,6 +119,37 @@ ApiResult<void> applyTemplate(ApiContext &context, const RequestReader &body,
       },
       std::move(responder));
   return {};
+}
+
+// How many tokens a conversation's prompt has.
+ApiResult<void> countTokens(ApiContext &context, const RequestReader &body, ChatRequest chat,
+                            std::shared_ptr<Responder> responder) {
+  const std::string model = modelOf(context, body);
+  SINTER_TRY(check(body.problem()));
+  SINTER_TRY(addStoredMessages(context, model, chat.messages));
+  answerFromFile(
+      context, model,
+      [chat = std::move(chat)](const ModelFile &file) -> ApiResult<Json> {
+        SINTER_ASSIGN(const Prompt prompt, chatPrompt(file, chat));
+        return Json{{"object", "response.input_tokens"}, {"input_tokens", prompt.tokens.size()}};
+      },
+      std::move(responder));
+  return {};
+}
+
+ApiResult<void> countOfChat(ApiContext &context, const RequestReader &body,
+                            std::shared_ptr<Responder> responder) {
+  ChatRequest chat;
+  readMessages(body, chat);
+  readTools(body, chat);
+  readTemplateInputs(body, chat);
+  return countTokens(context, body, std::move(chat), std::move(responder));
+}
+
+ApiResult<void> countOfResponse(ApiContext &context, const RequestReader &body,
+                                std::shared_ptr<Responder> responder) {
+  GenerationWishes wishes;
+  return countTokens(context, body, openai::readResponse(body, wishes).chat, std::move(responder));
 }
 
 } // namespace
@@ -132,6 +166,10 @@ void addTextRoutes(Routes &routes, ApiContext &context) {
   add("/tokenize", tokenize);
   add("/detokenize", detokenizeTokens);
   add("/apply-template", applyTemplate);
+  for (const char *path : {"/chat/completions/input_tokens", "/v1/chat/completions/input_tokens"})
+    add(path, countOfChat);
+  for (const char *path : {"/responses/input_tokens", "/v1/responses/input_tokens"})
+    add(path, countOfResponse);
 }
 
 } // namespace sinter::serve

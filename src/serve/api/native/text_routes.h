@@ -6,7 +6,8 @@
 
 namespace sinter::serve {
 
-// POST /tokenize, /detokenize, /apply-template; the context outlives the routes.
+// POST /tokenize, /detokenize, /apply-template, and input_tokens of chats and responses; the
+// context outlives the routes.
 void addTextRoutes(Routes &routes, ApiContext &context);
 
 } // namespace sinter::serve

@@ -4,6 +4,7 @@
 #include "serve/api/constraint.h"
 #include "serve/api/duration_text.h"
 #include "serve/api/model_facts.h"
+#include "serve/api/stored_extras.h"
 
 #include <cmath>
 
@@ -104,6 +105,7 @@ void readThink(const RequestReader &body, ChatRequest &chat) {
 void startLoading(ApiContext &context, const std::string &model, const LoadWishes &load, Json body,
                   std::shared_ptr<Responder> responder) {
   const bool unloads = load.keepAlive == std::chrono::seconds(0);
+  body["created_at"] = timeText(std::chrono::system_clock::now());
   body["done"] = true;
   body["done_reason"] = unloads ? "unload" : "load";
   HttpResponse response;
@@ -112,12 +114,13 @@ void startLoading(ApiContext &context, const std::string &model, const LoadWishe
     context.models.unload(model);
     return responder->respond(std::move(response));
   }
-  context.models.get(model, load, [&tasks = context.tasks, responder, response](auto worker) {
-    if (!worker)
-      return responder->respond(ollamaError(worker.error()));
-    responder->respond(response);
-    tasks.postAlways([held = std::move(*worker)]() mutable { held.reset(); });
-  });
+  context.models.get(model, withStoredContext(context, model, load),
+                     [&tasks = context.tasks, responder, response](auto worker) {
+                       if (!worker)
+                         return responder->respond(ollamaError(worker.error()));
+                       responder->respond(response);
+                       tasks.postAlways([held = std::move(*worker)]() mutable { held.reset(); });
+                     });
 }
 
 Json LineFormat::line(const AnswerText &text, const LikelihoodRows &rows) const {

@@ -1,4 +1,5 @@
 // Models that are made of others: the same file, with other texts beside it.
+#include "host/go_templates.h"
 #include "host/model_changes.h"
 #include "serve/api/chat_request.h"
 #include "serve/api/ollama/changes.h"
@@ -15,6 +16,7 @@ using store::Role;
 
 struct CreateRequest {
   std::string name, from;
+  std::string chatTemplate;                                // empty: what is there
   std::vector<std::pair<std::string, Sha256Digest>> files; // names and blobs
   std::vector<std::pair<Role, std::string>> texts;         // in place of those of `from`
   bool streams = true;
@@ -73,8 +75,7 @@ CreateRequest readCreate(const RequestReader &body) {
   readFiles(body, made);
   readTexts(body, made);
   body.refuse("modelfile", "its lines are fields of the request: from, system, parameters, ...");
-  body.refuse("template", "chats take the Jinja template of the model's file; Go templates are "
-                          "not run");
+  made.chatTemplate = body.text("template").value_or("");
   body.refuse("adapters", "adapters (LoRA) are not applied");
   body.refuse("quantize", "`sinter quantize` does that");
   body.refuse("renderer", "chats take the Jinja template of the model's file");
@@ -97,12 +98,47 @@ Result<std::vector<Layer>> layersOfFiles(const store::Store &models, const Creat
   return layers;
 }
 
+// Clients read the message, and know the file by its name alone.
+std::string withoutPath(std::string message, const std::string &path) {
+  const std::string quoted = "'" + path + "': ";
+  if (const size_t at = message.find(quoted); at != message.npos)
+    message.erase(at, quoted.size());
+  return message;
+}
+
 // The model's file must be one before it has a name.
 Result<void> checkModel(const store::Store &models, const Manifest &manifest) {
   SINTER_ASSIGN(const std::string path, models.modelPath(manifest));
   auto file = GgufFile::openModel(path);
   if (!file) // the client's, whatever is wrong with it
-    return fail(Code::InvalidArgument, "'files' hold no model: " + file.error().message);
+    return fail(Code::InvalidArgument,
+                "'files' hold no model: " + withoutPath(file.error().message, path));
+  return {};
+}
+
+// A template is taken where chats then follow it.
+Result<void> addTemplate(const store::Store &models, const CreateRequest &request,
+                         Manifest &manifest) {
+  if (request.chatTemplate.empty())
+    return {};
+  SINTER_ASSIGN(const std::string path, models.modelPath(manifest));
+  SINTER_ASSIGN(const GgufFile file, GgufFile::openModel(path));
+  const auto own = file.getString("tokenizer.chat_template");
+  if (own && *own == request.chatTemplate)
+    return {};
+  host::ModelExtras extras;
+  if (!request.from.empty()) {
+    SINTER_ASSIGN(extras, host::modelExtras(request.from));
+  }
+  if (extras.goTemplate == request.chatTemplate)
+    return {};
+  if (own || !host::builtinForGoTemplate(request.chatTemplate))
+    return fail(Code::Unsupported,
+                "'template' is neither the model's own nor one of those of Go that are known here; "
+                "`sinter serve --chat-template FILE` takes a Jinja template");
+  std::erase_if(manifest.layers, [](const Layer &layer) { return layer.role == Role::Template; });
+  SINTER_ASSIGN(Layer layer, models.addBytes(Role::Template, request.chatTemplate));
+  manifest.layers.push_back(std::move(layer));
   return {};
 }
 
@@ -126,6 +162,7 @@ Result<void> make(const CreateRequest &request) {
     SINTER_ASSIGN(Layer layer, models.addBytes(role, text));
     manifest.layers.push_back(std::move(layer));
   }
+  SINTER_TRY(addTemplate(models, request, manifest));
   return models.put(manifest);
 }
 

@@ -2,6 +2,7 @@
 #include "serve/api/ollama/generate.h"
 
 #include "serve/api/chat_request.h"
+#include "serve/api/infill.h"
 #include "serve/api/prompt_texts.h"
 #include "serve/api/stored_extras.h"
 
@@ -50,7 +51,7 @@ Input message(const char *role, const std::string &content) {
 // A prompt as the template has it, or as it stands.
 struct GenerateRequest {
   ChatRequest chat;
-  std::string prompt;
+  std::string prompt, suffix; // a suffix: what lies between is filled in
   bool isRaw = false;
 };
 
@@ -58,7 +59,7 @@ GenerateRequest readGenerate(const RequestReader &body) {
   GenerateRequest made;
   made.prompt = body.text("prompt").value_or("");
   made.isRaw = body.boolean("raw").value_or(false);
-  body.refuse("suffix", "text is completed at its end alone");
+  made.suffix = body.text("suffix").value_or("");
   body.refuse("context", "answers give none; send the conversation to /api/chat");
   body.refuse("template", "the model's own template is used; Go templates are not read");
   for (const char *name : {"width", "height", "steps"})
@@ -66,6 +67,8 @@ GenerateRequest readGenerate(const RequestReader &body) {
   const std::string system = body.text("system").value_or("");
   if (made.isRaw && !system.empty())
     body.wrong("system", "none beside 'raw': such a prompt goes to the model as it stands");
+  if (!made.suffix.empty() && (made.isRaw || !system.empty()))
+    body.wrong("suffix", "none beside 'raw' or 'system'");
   if (!system.empty())
     made.chat.messages.push_back(message("system", system));
   made.chat.messages.push_back(message("user", made.prompt));
@@ -75,7 +78,10 @@ GenerateRequest readGenerate(const RequestReader &body) {
 
 ApiResult<std::vector<Prompt>> promptsOf(const ModelFile &file, const GenerateRequest &request) {
   std::vector<Prompt> prompts(1);
-  if (request.isRaw) {
+  if (!request.suffix.empty()) {
+    SINTER_ASSIGN(prompts.front().tokens,
+                  infillTokens(file, {request.prompt, request.suffix, {}}, "suffix"));
+  } else if (request.isRaw) {
     SINTER_ASSIGN(prompts.front().tokens, rawTokens(file, request.prompt));
   } else {
     SINTER_ASSIGN(prompts.front(), chatPrompt(file, request.chat));
@@ -94,7 +100,7 @@ BodyHandler generate(ApiContext &context) {
     auto read = std::make_shared<GenerateRequest>(readGenerate(body));
     SINTER_TRY(check(body.problem()));
     made.format = std::make_unique<GenerateFormat>(made.model);
-    if (read->prompt.empty()) {
+    if (read->prompt.empty() && read->suffix.empty()) {
       Json answer = {{"model", made.model}, {"response", ""}};
       startLoading(context, made.model, made.load, std::move(answer), std::move(responder));
       return {};
@@ -120,6 +126,7 @@ BodyHandler chat(ApiContext &context) {
     const bool loads = !messages || (messages->list() && messages->list()->empty());
     if (!loads)
       readMessages(body, *read);
+    read->continuesLast = endsWithAnswer(*read);
     readToolList(body, *read);
     chooseTools(body, *read);
     read->wholeCalls = true;

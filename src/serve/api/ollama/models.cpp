@@ -76,6 +76,15 @@ std::string modelfileOf(const std::string &name, const host::ModelExtras &extras
     text += "PARAMETER " + std::string(lines.substr(0, end)) + "\n";
     lines.remove_prefix(std::min(end + 1, lines.size()));
   }
+  const auto messages = jinja::inputFromJson(extras.messages.empty() ? "[]" : extras.messages);
+  if (messages && messages->list())
+    for (const jinja::Input &message : *messages->list()) {
+      const jinja::Input *role = message.find("role"), *content = message.find("content");
+      if (role && role->text() && content && content->text())
+        text += "MESSAGE " + *role->text() + " \"\"\"" + *content->text() + "\"\"\"\n";
+    }
+  if (!extras.license.empty())
+    text += "LICENSE \"\"\"" + extras.license + "\"\"\"\n";
   return text;
 }
 

@@ -2,7 +2,9 @@
 #include "serve/api/openai/chat.h"
 
 #include "serve/api/chat_request.h"
+#include "serve/api/prompt_texts.h"
 #include "serve/api/stored_extras.h"
+#include "serve/api/timings.h"
 
 namespace sinter::serve::openai {
 namespace {
@@ -56,6 +58,7 @@ public:
       Json last = object("chat.completion.chunk");
       last["choices"] = Json::array();
       last["usage"] = usageOf(choices);
+      last["timings"] = timings(choices.front().summary);
       text = serverSentEvent(jsonText(last));
     }
     return text + serverSentEvent("[DONE]");
@@ -73,6 +76,9 @@ public:
                                  {"logprobs", chatLogprobs(choice.likelihoods)},
                                  {"finish_reason", choice.finishReason()}});
     made["usage"] = usageOf(choices);
+    made["timings"] = timings(choices.front().summary);
+    if (head_.isVerbose)
+      made["__verbose"] = verbose(choices.front());
     return jsonText(made);
   }
 
@@ -94,7 +100,7 @@ private:
                                {"logprobs", std::move(logprobs)},
                                {"finish_reason", std::move(reason)}});
     if (stream_.includesUsage)
-      made["usage"] = nullptr;
+      made["usage"] = stream_.usageSoFar(choice);
     return serverSentEvent(jsonText(made));
   }
 
@@ -108,6 +114,13 @@ private:
     for (const ToolCall &call : said.toolCalls)
       made["tool_calls"].push_back(callJson(call));
     return made;
+  }
+
+  // As llama-server shows what became of a request.
+  static Json verbose(const Choice &choice) {
+    return {{"prompt", choice.promptText},
+            {"tokens", choice.tokens},
+            {"generation_settings", generationSettings(choice, {}, {})}};
   }
 
   const AnswerHead head_;
@@ -137,18 +150,24 @@ BodyHandler chatCompletions(ApiContext &context) {
     const StreamWishes stream = readCommon(body, made.wishes);
     chat->hasForm = made.wishes.form.has_value();
     readLogprobs(body, made.wishes);
+    const bool isVerbose = body.boolean("verbose").value_or(false);
     SINTER_TRY(check(body.problem()));
     SINTER_TRY(addStoredMessages(context, made.model, chat->messages));
     made.streams = stream.streams;
     made.queue = request.account;
     made.keyName = request.keyName;
-    made.prepare = [chat](const ModelFile &file) -> ApiResult<std::vector<Prompt>> {
+    AnswerHead head = makeHead(context, "chatcmpl-", made.model);
+    head.isVerbose = isVerbose;
+    made.prepare = [chat, isVerbose](const ModelFile &file) -> ApiResult<std::vector<Prompt>> {
       SINTER_ASSIGN(Prompt prompt, chatPrompt(file, *chat));
+      if (isVerbose) {
+        SINTER_ASSIGN(prompt.text, promptText(file, prompt.tokens));
+      }
       std::vector<Prompt> prompts;
       prompts.push_back(std::move(prompt));
       return prompts;
     };
-    made.format = std::make_unique<ChatFormat>(makeHead(context, "chatcmpl-", made.model), stream);
+    made.format = std::make_unique<ChatFormat>(std::move(head), stream);
     startGeneration(context, std::move(made), std::move(responder));
     return {};
   };

@@ -32,6 +32,7 @@ void refuseOthers(const RequestReader &body) {
   body.refuse("moderation", "there is no moderation");
   body.refuse("web_search_options", "there is no search");
   body.refuse("store", "answers are not kept");
+  body.refuse("return_progress", "prefill says nothing of its progress");
   body.choice("verbosity", {"medium"});
 }
 
@@ -53,11 +54,17 @@ StreamWishes readCommon(const RequestReader &body, GenerationWishes &wishes) {
   wishes.ignoreEndTokens = body.boolean("ignore_eos").value_or(false);
   StreamWishes stream;
   stream.streams = body.boolean("stream").value_or(false);
-  if (const auto options = body.object("stream_options"))
+  if (const auto options = body.object("stream_options")) {
+    stream.countsOn = options->boolean("continuous_usage_stats").value_or(false);
     stream.includesUsage = options->boolean("include_usage").value_or(false);
+  }
   if (body.find("stream_options") && !stream.streams)
     body.wrong("stream_options", "'stream' to be true beside it");
   return stream;
+}
+
+Json StreamWishes::usageSoFar(const Choice &choice) const {
+  return countsOn ? usageOf({choice}) : Json();
 }
 
 Json usageOf(const std::vector<Choice> &choices) {

@@ -14,6 +14,7 @@ struct AnswerHead {
   int64_t created = 0; // seconds since 1970
   std::string model;
   std::string fingerprint; // of what computes answers: this build
+  bool isVerbose = false;  // the answer shows its prompt, as llama-server's do
 };
 AnswerHead makeHead(const ApiContext &context, const std::string &idPrefix, std::string model);
 
@@ -21,6 +22,10 @@ AnswerHead makeHead(const ApiContext &context, const std::string &idPrefix, std:
 // and what is refused by its name.
 struct StreamWishes {
   bool streams = false, includesUsage = false;
+  bool countsOn = false; // each piece has the usage so far, as vLLM's continuous_usage_stats
+
+  // Of a piece of this choice; null before the end unless it is counted on.
+  Json usageSoFar(const Choice &choice) const;
 };
 StreamWishes readCommon(const RequestReader &body, GenerationWishes &wishes);
 

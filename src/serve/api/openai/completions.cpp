@@ -1,7 +1,9 @@
 // Completions: prompts in, texts or their chunks out.
 #include "serve/api/openai/completions.h"
 
+#include "serve/api/infill.h"
 #include "serve/api/prompt_texts.h"
+#include "serve/api/timings.h"
 
 namespace sinter::serve::openai {
 namespace {
@@ -71,6 +73,7 @@ public:
       Json last = object();
       last["choices"] = Json::array();
       last["usage"] = usageOf(choices);
+      last["timings"] = timings(choices.front().summary);
       text = serverSentEvent(jsonText(last));
     }
     return text + serverSentEvent("[DONE]");
@@ -89,6 +92,7 @@ public:
                                            choice.finishReason()));
     }
     made["usage"] = usageOf(choices);
+    made["timings"] = timings(choices.front().summary);
     return jsonText(made);
   }
 
@@ -113,7 +117,7 @@ private:
     made["choices"].push_back(
         choiceJson(choice, std::move(text), std::move(logprobs), std::move(reason)));
     if (stream_.includesUsage)
-      made["usage"] = nullptr;
+      made["usage"] = stream_.usageSoFar(choice);
     return serverSentEvent(jsonText(made));
   }
 
@@ -125,6 +129,7 @@ private:
 struct CompletionRequest {
   std::vector<PromptSource> prompts;
   bool echoes = false;
+  std::string suffix; // empty: texts are completed at their ends
 };
 
 CompletionRequest readCompletion(const RequestReader &body, GenerationWishes &wishes) {
@@ -138,7 +143,11 @@ CompletionRequest readCompletion(const RequestReader &body, GenerationWishes &wi
                         "'echo' beside 'logprobs' is not supported: there are no logprobs of "
                         "prompts",
                         "echo");
-  body.refuse("suffix", "text is completed at its end alone");
+  made.suffix = body.text("suffix").value_or("");
+  if (!made.suffix.empty())
+    for (const PromptSource &prompt : made.prompts)
+      if (!std::holds_alternative<std::string>(prompt))
+        body.wrong("prompt", "texts beside 'suffix'");
   const auto bestOf = body.whole("best_of", 1, kMostChoices);
   if (bestOf && *bestOf != wishes.choices)
     body.problem().note(Code::Unsupported,
@@ -153,7 +162,13 @@ ApiResult<std::vector<Prompt>> promptsOf(const ModelFile &file, const Completion
   std::vector<Prompt> prompts;
   for (const PromptSource &source : request.prompts) {
     Prompt prompt;
-    SINTER_ASSIGN(prompt.tokens, rawTokens(file, source));
+    if (request.suffix.empty()) {
+      SINTER_ASSIGN(prompt.tokens, rawTokens(file, source));
+    } else {
+      SINTER_ASSIGN(
+          prompt.tokens,
+          infillTokens(file, {std::get<std::string>(source), request.suffix, {}}, "suffix"));
+    }
     if (request.echoes) {
       SINTER_ASSIGN(prompt.text, promptText(file, source));
     }

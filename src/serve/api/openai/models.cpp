@@ -68,8 +68,6 @@ constexpr Refusal kRefusals[] = {
     {"/v1/conversations", "conversations are not kept; send all messages with each request"},
     {"/v1/responses/{rest...}", "responses are not kept; 'store' is false"},
     {"/v1/chat/completions", "completions are not kept; 'store' is false"},
-    {"/v1/messages", "Anthropic's messages are not served, /v1/chat/completions is"},
-    {"/infill", "texts are not filled in"},
     {"/lora-adapters", "there are no adapters"},
     {"/v1/organization", "there are no organizations"},
     {"/v1/projects", "there are no organizations"},

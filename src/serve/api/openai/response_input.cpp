@@ -155,6 +155,7 @@ void refuseKept(const RequestReader &body) {
   body.refuse("context_management", "nothing is taken out of a context");
   body.refuse("moderation", "there is no moderation");
   body.refuse("image", "there are no images");
+  body.refuse("return_progress", "prefill says nothing of its progress");
   body.refuse("max_tool_calls", "there are no built-in tools");
   if (body.choice("truncation", {"auto", "disabled"}) == "auto")
     body.problem().note(Code::Unsupported,
@@ -207,6 +208,8 @@ ResponseRequest readResponse(const RequestReader &body, GenerationWishes &wishes
   }
   refuseKept(body);
   wishes.form = formOfText(body);
+  if (const auto text = body.object("text"); text && text->find("format"))
+    made.format = jsonOr(*text, "format");
   made.chat.hasForm = wishes.form.has_value();
   readSampler(body, wishes);
   readStops(body, wishes);

@@ -10,8 +10,8 @@ struct ResponseRequest {
   ChatRequest chat;
   bool streams = false, givesLogprobs = false;
   // As the answer repeats them; null where they are absent.
-  Json instructions, maxOutputTokens, temperature, topP, tools = Json::array(), toolChoice = "auto",
-                                                         effort, metadata;
+  Json instructions, maxOutputTokens, temperature, topP,
+      tools = Json::array(), toolChoice = "auto", effort, metadata, format = {{"type", "text"}};
   bool parallelToolCalls = true;
 };
 

@@ -2,6 +2,7 @@
 #include "serve/api/openai/responses.h"
 
 #include "serve/api/openai/response_input.h"
+#include "serve/api/stored_extras.h"
 
 namespace sinter::serve::openai {
 namespace {
@@ -213,7 +214,7 @@ private:
     made["reasoning"] = {{"effort", request_.effort}, {"summary", nullptr}};
     made["store"] = false;
     made["temperature"] = request_.temperature;
-    made["text"] = {{"format", {{"type", "text"}}}};
+    made["text"] = {{"format", request_.format}};
     made["tool_choice"] = request_.toolChoice;
     made["tools"] = request_.tools;
     made["top_p"] = request_.topP;
@@ -248,6 +249,7 @@ BodyHandler responses(ApiContext &context) {
     made.model = modelOf(context, body);
     ResponseRequest read = readResponse(body, made.wishes);
     SINTER_TRY(check(body.problem()));
+    SINTER_TRY(addStoredMessages(context, made.model, read.chat.messages));
     made.streams = read.streams;
     made.queue = request.account;
     made.keyName = request.keyName;

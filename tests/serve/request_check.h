@@ -14,7 +14,7 @@ namespace sinter::serve {
 inline constexpr std::array kBodyRoutes = {
     "/v1/chat/completions", "/v1/completions", "/v1/embeddings",  "/v1/responses", "/api/chat",
     "/api/generate",        "/api/embed",      "/api/embeddings", "/api/show",     "/completion",
-    "/v1/rerank",
+    "/v1/rerank",           "/v1/messages",    "/infill",
 };
 
 inline std::string wholeJsonInconsistency(const std::string &body) {

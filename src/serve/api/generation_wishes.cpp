@@ -243,13 +243,13 @@ ApiResult<GenerationWishes> readDefaults(std::string_view json) {
   return made;
 }
 
-void readStops(const RequestReader &request, GenerationWishes &wishes) {
-  wishes.stops = request.texts("stop", kMostStops);
+void readStops(const RequestReader &request, GenerationWishes &wishes, std::string_view name) {
+  wishes.stops = request.texts(name, kMostStops);
   const bool isFine = std::ranges::all_of(wishes.stops, [](const std::string &stop) {
     return !stop.empty() && stop.size() <= kMostStopBytes;
   });
   if (!isFine)
-    request.wrong("stop", "texts of 1 to " + std::to_string(kMostStopBytes) + " bytes");
+    request.wrong(name, "texts of 1 to " + std::to_string(kMostStopBytes) + " bytes");
 }
 
 void readCacheWishes(const RequestReader &request, GenerationWishes &wishes) {

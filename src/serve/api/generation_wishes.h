@@ -41,8 +41,9 @@ void readSampler(const RequestReader &request, GenerationWishes &wishes);
 // A server's defaults, JSON: an object of settings, "seed" and "max_tokens". InvalidArgument, with
 // the field: anything else.
 ApiResult<GenerationWishes> readDefaults(std::string_view json);
-// "stop": a text or several, none empty.
-void readStops(const RequestReader &request, GenerationWishes &wishes);
+// "stop", or what an API calls it: a text or several, none empty.
+void readStops(const RequestReader &request, GenerationWishes &wishes,
+               std::string_view name = "stop");
 // "cache_prompt", as llama-server has it, and "cache_salt", as vLLM has it.
 void readCacheWishes(const RequestReader &request, GenerationWishes &wishes);
 

@@ -96,6 +96,7 @@ class Page(unittest.TestCase):
         self.write("endless")
         self.page.key("Enter")
         self.page.wait(f"{LAST}.innerText === 'first'")
+        self.assertEqual(self.text("document.querySelector('.count')"), "1 token")
         self.assertEqual(self.server.gone, 0)
         self.page.key("Escape")
         self.page.wait(f"{LAST}.innerText.includes('Stopped')")
@@ -188,6 +189,7 @@ class Page(unittest.TestCase):
         self.page.wait("document.querySelector('#models progress').value === 1500")  # of both digests
         self.assertEqual(self.page.evaluate("document.querySelector('#models progress').max"), 4000)
         self.assertIn("1.5 KB of 4.0 KB", self.text("document.querySelector('#models .said')"))
+        self.assertNotIn("Infinity", self.text("document.querySelector('#models .said')"))
         self.server.pulls.set()
         self.page.wait("document.querySelector('#model').value === 'new'")
         self.page.wait("document.querySelectorAll('#models li').length === 3")
@@ -234,6 +236,7 @@ class Page(unittest.TestCase):
         self.send("hostile")
         self.open_models()
         self.assertEqual(self.page.evaluate("document.documentElement.scrollWidth"), 360)
+        self.assertGreater(self.page.evaluate("document.querySelector('#model').clientWidth"), 60)  # names are read
         self.press("Settings")
         self.assertEqual(self.page.evaluate("document.documentElement.scrollWidth"), 360)
 

@@ -130,11 +130,12 @@ class Upstream:
             def stream(self, pieces):
                 self.begin("text/event-stream")
                 try:
-                    for piece in pieces:
+                    for number, piece in enumerate(pieces, 1):
                         while piece == "hold":
                             self.event({"choices": []})
                             time.sleep(0.02)
-                        self.event({"choices": [{"delta": piece if isinstance(piece, dict) else {"content": piece}}]})
+                        self.event({"choices": [{"delta": piece if isinstance(piece, dict) else {"content": piece}}],
+                                    "usage": {"prompt_tokens": 3, "completion_tokens": number}})
                     self.event({"choices": [{"delta": {}, "finish_reason": "stop"}]})
                     self.event({"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": len(pieces)}})
                     self.wfile.write(b"data: [DONE]\n\n")

@@ -35,7 +35,7 @@ function chart(values) {
 const reusedOf = ({sinter_prompt_tokens_total: all, sinter_reused_tokens_total: reused}) =>
   (all ? `${Math.round((100 * reused) / all)} %` : undefined);
 
-// As they are sent: sinter_answer_tokens_total grows only where an answer ends.
+// As they are sent.
 const decodedOf = metrics => metrics.sinter_inter_token_latency_seconds_count ?? 0;
 const tokensOf = metrics => (metrics.sinter_time_to_first_token_seconds_count ?? 0) + decodedOf(metrics);
 

@@ -142,7 +142,8 @@ export class Models {
     if (!total) return this.say(status);
     this.bar.max = total;
     this.bar.value = completed;
-    const rate = (completed - first.completed) / ((performance.now() - first.at) / 1000);
+    const seconds = (performance.now() - first.at) / 1000;
+    const rate = seconds > 0.5 ? (completed - first.completed) / seconds : 0; // less says nothing
     this.say(`${status}: ${bytesText(completed)} of ${bytesText(total)}` +
              (rate > 0 && completed < total ? `, ${bytesText(rate)}/s, ${timeText((total - completed) / rate)} left` : ""));
   }

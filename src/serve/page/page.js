@@ -178,7 +178,7 @@ function send() {
 function requestOf(chat) {
   const messages = chat.messages.map(({role, content}) => ({role, content}));
   if (chat.system) messages.unshift({role: "system", content: chat.system});
-  return {model: chat.model, messages, stream: true, stream_options: {include_usage: true}, ...chat.settings};
+  return {model: chat.model, messages, stream: true, stream_options: {include_usage: true, continuous_usage_stats: true}, ...chat.settings};
 }
 
 async function errorOf(response) {
@@ -223,6 +223,12 @@ function drawer(made, message) {
   return {draw, soon: () => (timer ||= setTimeout(draw, pause))};
 }
 
+// "128 tokens, 31.4/s"
+function countText(tokens, first) {
+  const seconds = (performance.now() - first) / 1000;
+  return `${tokens} token${tokens === 1 ? "" : "s"}` + (tokens > 1 && seconds > 0.5 ? `, ${((tokens - 1) / seconds).toFixed(1)}/s` : "");
+}
+
 function sayUsage(usage, began, first) {
   const rate = (usage.completion_tokens - 1) / Math.max((performance.now() - first) / 1000, 1e-3);
   say(`${usage.prompt_tokens} tokens in, ${usage.completion_tokens} out` + (first && usage.completion_tokens > 1 ?
@@ -241,6 +247,9 @@ async function answer() {
   chat.messages.push(message);
   const made = article(message, chat.messages.length - 1), body = made.querySelector(".body");
   const {draw, soon} = drawer(made, message);
+  const count = element("span", {className: "count"}); // grows with the answer, and nobody reads it aloud
+  count.setAttribute("aria-hidden", "true");
+  made.querySelector(".who").append(count);
   $("log").append(made);
   $("log").scrollTop = $("log").scrollHeight;
   body.classList.add("working");
@@ -258,6 +267,7 @@ async function answer() {
       usage = event.usage ?? usage;
       const {delta = {}, finish_reason: reason} = event.choices?.[0] ?? {};
       if (delta.content || delta.reasoning_content) first ||= performance.now();
+      if (first && usage?.completion_tokens) count.textContent = countText(usage.completion_tokens, first);
       message.content += delta.content ?? "";
       if (delta.reasoning_content) message.reasoning = (message.reasoning ?? "") + delta.reasoning_content;
       if (reason === "length") message.note = "Cut off: the limit of tokens, or the model's context, is reached.";

@@ -17,7 +17,7 @@ IGNORED = {"--threads": 1, "--n-gpu-layers": 1, "--batch-size": 1, "--ubatch-siz
            "--no-jinja": 0, "--verbose": 0, "--swa-full": 0, "--embedding": 0, "--reranking": 0,
            "--no-cache-idle-slots": 0}
 SAME = {"--port": "--port", "--host": "--host", "--api-key": "--api-key", "--cors-origins": "--cors-origin",
-        "--sleep-idle-seconds": "--unload-after", "--chat-template": "--chat-template",
+        "--sleep-idle-seconds": "--unload-after", "--chat-template": "--chat-template", "--pooling": "--pooling",
         "--chat-template-file": "--chat-template"}
 DEFAULTS = {"--temp": ("temperature", float), "--seed": ("seed", int), "--n-predict": ("max_tokens", int)}
 NOTED = {"--ctx-size", "--parallel", "--alias", "--hf-repo", "--hf-file"}
@@ -60,7 +60,7 @@ def models_of(noted, models, scratch):
     link = scratch / f"{name}.gguf"
     if not link.exists():
         link.symlink_to(models[kind])
-    return [str(link)]
+    return [str(link), "--fixed-models"]
 
 
 def main():

@@ -143,13 +143,23 @@ private:
 
   // lowering_routing.cpp
   struct GroupedMatmul;
-  Result<void> lowerTopK(graph::LaunchOp launch);
   Result<void> lowerRoute(graph::LaunchOp launch);
   Result<void> lowerGroupRows(graph::LaunchOp launch);
   Result<void> lowerSpreadRows(graph::LaunchOp launch);
   Result<void> lowerGroupedMatmul(graph::LaunchOp launch);
   Result<Steps> groupedMatmulOf(graph::LaunchOp launch, MBucket rows, const GroupedMatmul &matmul);
   Result<void> lowerCombineRows(graph::LaunchOp launch);
+
+  // lowering_selection.cpp
+  struct Selected;
+  Result<void> lowerTopK(graph::LaunchOp launch);
+  BoundView addKeys(const plan::Expr &rows, int64_t columns);
+  void addSelection(plan::KernelId kernel, const std::vector<BoundArgument> &arguments,
+                    std::string covered, graph::LaunchOp launch);
+  Result<Selected> topsOf(const Selected &elements, graph::LaunchOp launch);
+  Result<BoundView> ranksOf(const Selected &elements, graph::LaunchOp launch);
+  Result<Selected> elementsOf(const Selected &elements, const Selected &groups, int64_t choices,
+                              graph::LaunchOp launch);
 
   // lowering_recurrence.cpp
   Result<void> lowerCausalConv(graph::LaunchOp launch);

@@ -58,30 +58,6 @@ static BoundView movedRows(const Stored &rows, Type element) {
 
 // ---- choices ----
 
-Result<void> Lowering::lowerTopK(graph::LaunchOp launch) {
-  auto op = graph::mainOf<graph::TopKOp>(launch);
-  const int64_t columns = graph::columnsOf(op.getValue());
-  if (columns > kernels::kMaxBlock)
-    return fail(Code::Unsupported, "a top_k is of rows of " + std::to_string(columns) +
-                                       " elements, expected at most " +
-                                       std::to_string(kernels::kMaxBlock));
-  kernels::TopK p{columns, graph::columnsOf(op.getLargest())};
-  SINTER_ASSIGN(const Stored value, operand(op.getValue()));
-  SINTER_TRY(checkPacked(value, "the value of a top_k"));
-  SINTER_ASSIGN(KernelId kernel, kernels_.add("top_k", p, kernels::topK));
-  auto rowsOf = [](const Stored &stored, int64_t width) {
-    Expr rows(1);
-    for (size_t axis = 0; axis + 1 < stored.extents.size(); ++axis)
-      rows = plan::mul(rows, stored.extents[axis]);
-    return BoundView{stored.buffer, stored.byteOffset, {rows, Expr(width)}, {Expr(width), Expr(1)}};
-  };
-  const Stored largest = allocate(launch.getResult(0)), indices = allocate(launch.getResult(1));
-  addLaunch(steps_, kernel,
-            {rowsOf(value, columns), rowsOf(largest, p.choices), rowsOf(indices, p.choices)},
-            launch);
-  return {};
-}
-
 Result<void> Lowering::lowerRoute(graph::LaunchOp launch) {
   auto op = graph::mainOf<graph::RouteOp>(launch);
   kernels::Route p;

@@ -551,7 +551,7 @@ def Graph_RouterKind : I32EnumAttr<"RouterKind", "what a router makes of its log
 def Graph_TopKOp : Graph_Op<"top_k", [Pure]> {
   let summary = "the k largest elements along the last axis, largest first, and their indices as i32";
   let description = [{
-    Of equal elements the lower index comes first. NaN ranks as minus infinity.
+    Of equal elements the lower index comes first. NaN comes before all numbers.
   }];
   let arguments = (ins Graph_Tensor:$value);
   let results = (outs Graph_Tensor:$largest, Graph_Tensor:$indices);
@@ -562,13 +562,13 @@ def Graph_TopKOp : Graph_Op<"top_k", [Pure]> {
 def Graph_RouteOp : Graph_Op<"route", [Pure]> {
   let summary = "each token's k experts, as graph.top_k chooses them, and the weights of these";
   let description = [{
-    `logits` are f32 [T, E]; results are weights f32 [T, k] and experts i32 [T, k]. Scores are the softmax or the sigmoid
-    of the logits; with chosen_softmax they are the logits, and the softmax is that of a token's chosen ones. Experts are
-    chosen by scores plus `bias`, f32 [E], or `by_logits`. With more than one of `groups` of neighbouring experts only
-    the `used_groups` count whose two largest such sums, added, are largest; the rest ranks as minus infinity. Weights are the
-    scores without bias; `normalized`, each is divided by their sum, which counts as 2^-14 at least; then all are
-    multiplied by `scale`. So many neighbouring experts as `sharing` says stand for one: results are the chosen numbers
-    divided by it, which may come twice, and scores are of these.
+    `logits` are f32 [T, E]; results are weights f32 [T, k] and experts i32 [T, k]. Scores are the softmax or the
+    sigmoid of the logits; with chosen_softmax they are the logits, and the softmax is that of a token's chosen ones.
+    Experts are chosen by scores plus `bias`, f32 [E], or `by_logits`; NaN ranks as minus infinity. With more than one
+    of `groups` of neighbouring experts only the `used_groups` count whose two largest such sums, added, are largest;
+    the rest ranks as minus infinity. Weights are the scores without bias; `normalized`, each is divided by their sum,
+    which counts as 2^-14 at least; then all are multiplied by `scale`. So many neighbouring experts as `sharing` says
+    stand for one: results are the chosen numbers divided by it, which may come twice, and scores are of these.
   }];
   let arguments = (ins Graph_RouterKind:$kind, Graph_Tensor:$logits, Optional<Graph_Tensor>:$bias,
                        DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$groups,

@@ -9,6 +9,7 @@
 #include "kernels/recurrence.h"
 #include "kernels/routing.h"
 #include "kernels/rows.h"
+#include "kernels/selection.h"
 #include "kernels/tokens.h"
 #include "kernels/views.h"
 
@@ -184,7 +185,11 @@ std::vector<KernelEntry> kernelRegistry() {
       entry<FoldViews>("fold_views", "accumulators along axes, by a region", foldViews),
       entry<IotaViews>("iota_views", "indices along an axis", iotaViews),
       entry<GatherViews>("gather_views", "slices of a table by index", gatherViews),
-      entry<TopK>("top_k", "the largest elements of rows and their indices", topK),
+      entry<GroupTops>("group_tops", "the largest key of each group of a row", groupTops),
+      entry<RankElements>("rank_elements", "how many elements of its row come before each",
+                          rankElements),
+      entry<SpreadGroups>("spread_groups", "elements of the groups of least rank", spreadGroups),
+      entry<ChooseRanked>("choose_ranked", "elements in the order of their ranks", chooseRanked),
       entry<Route>("route", "experts of tokens and their weights", route),
       entry<CountRows>("count_rows", "how often choices name each expert", countRows),
       entry<PlaceRows>("place_rows", "rows of choices, side by side by expert", placeRows),

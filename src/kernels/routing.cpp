@@ -64,19 +64,6 @@ static Tile withoutNan(const Tile &tile) {
   return select(tile == tile, tile, kLowest);
 }
 
-void topK(KernelBuilder &k, const TopK &p) {
-  View value = k.in("value", F32, {dyn, p.columns});
-  View largest = k.out("largest", F32, {dyn, p.choices});
-  View indices = k.out("indices", I32, {dyn, p.choices});
-  k.grid(value.dim(0));
-  const Row row{k, p.columns};
-  Scalar number = k.programId(0);
-  Tile values = load(value, {number, 0}, {1, row.width()});
-  const Choices chosen = largestOf(row, withoutNan(values), values, p.choices);
-  store(largest, {number, 0}, chosen.values);
-  store(indices, {number, 0}, chosen.indices);
-}
-
 // Choices whose numbers, divided by `sharing`, name other elements of `values`.
 static Choices sharedOf(const Row &row, const Choices &chosen, const Tile &values, int64_t choices,
                         int64_t sharing) {
@@ -294,11 +281,6 @@ void combineRows(KernelBuilder &k, const CombineRows &p) {
 // ---- fields ----
 
 static constexpr int64_t kMostExperts = 4096; // as columns of a tile
-
-void visitFields(TopK &p, FieldVisitor &visitor) {
-  visitor.integer("columns", p.columns, 1, kMaxBlock, "elements of a row");
-  visitor.integer("choices", p.choices, 1, p.columns, "of which so many are chosen");
-}
 
 void visitFields(Route &p, FieldVisitor &visitor) {
   int64_t scores = static_cast<int64_t>(p.scores);

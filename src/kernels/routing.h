@@ -7,13 +7,6 @@
 
 namespace sinter::kernels {
 
-// The k largest of each row, largest first, of equal ones the lower index first; NaN ranks as
-// minus infinity. Arguments: value f32 [M, columns], largest f32 [M, choices], indices i32 [M,
-// choices]. Grid x walks M.
-struct TopK {
-  int64_t columns = 64, choices = 8;
-};
-
 enum class RouterScores { Softmax, Sigmoid, ChosenSoftmax };
 
 // Experts of each token and their weights, as graph.route says. Arguments: logits f32 [T,
@@ -61,14 +54,12 @@ struct CombineRows {
   Slot epilogue;
 };
 
-void topK(kernel::KernelBuilder &k, const TopK &p);
 void route(kernel::KernelBuilder &k, const Route &p);
 void countRows(kernel::KernelBuilder &k, const CountRows &p);
 void placeRows(kernel::KernelBuilder &k, const PlaceRows &p);
 void spreadRows(kernel::KernelBuilder &k, const SpreadRows &p);
 void combineRows(kernel::KernelBuilder &k, const CombineRows &p);
 
-void visitFields(TopK &p, FieldVisitor &visitor);
 void visitFields(Route &p, FieldVisitor &visitor);
 void visitFields(CountRows &p, FieldVisitor &visitor);
 void visitFields(PlaceRows &p, FieldVisitor &visitor);

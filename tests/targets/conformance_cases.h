@@ -5,6 +5,7 @@
 #include "targets/bounds_cases.h"
 #include "targets/routing_cases.h"
 #include "targets/recurrence_cases.h"
+#include "targets/selection_cases.h"
 #include "targets/slot_cases.h"
 #include "targets/view_cases.h"
 
@@ -17,6 +18,7 @@ inline KernelCases makeCases(const std::string &activation) {
   addTokenCases(cases, activation);
   addSlotCases(cases, activation);
   addRoutingCases(cases, activation);
+  addSelectionCases(cases);
   addRecurrenceCases(cases);
   addViewCases(cases);
   addBoundsCases(cases);

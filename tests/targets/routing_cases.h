@@ -5,16 +5,6 @@
 
 namespace sinter::targets::cpu {
 
-inline KernelCase topKCase(int64_t columns, int64_t choices) {
-  const std::string n = std::to_string(columns), k = std::to_string(choices);
-  return {"top_k_" + sizeText({columns, choices}),
-          "top_k",
-          {{"columns", n}, {"choices", k}},
-          {{"value", {"M", n}}, {"largest", {"M", k}}, {"indices", {"M", k}}},
-          {{"M", {0, 1, 5}}},
-          {0, 0}};
-}
-
 // Scores of both differ in their last bits, so logits are apart.
 inline void prepareLogits(LaunchArguments &arguments, const Extents &, Random &random) {
   LaunchArgument &logits = argumentNamed(arguments, "logits");
@@ -171,8 +161,6 @@ inline KernelCase groupedGemmCase(const std::string &a, const std::string &b, in
 }
 
 inline void addRoutingCases(KernelCases &cases, const std::string &activation) {
-  cases.push_back(topKCase(5, 5));
-  cases.push_back(topKCase(96, 8));
   cases.push_back(routeCase("softmax", {{"normalized", "true"}}, 60, 4));
   cases.push_back(routeCase("sharing", {{"sharing", "4"}, {"normalized", "true"}}, 60, 4));
   cases.push_back(routeCase("chosen", {{"scores", "2"}}, 32, 4));

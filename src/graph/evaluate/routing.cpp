@@ -4,6 +4,7 @@
 #include "graph/evaluate/call.h"
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -13,19 +14,30 @@ namespace sinter::graph {
 
 // ---- choices ----
 
-// The indices of the `count` largest, NaN as minus infinity, of equal ones the lower index first.
+// The indices of the `count` elements that come first; of equal ones the lower index.
+template <class Real, class Before>
+static std::vector<int64_t> firstOf(const std::vector<Real> &values, int64_t count, Before before) {
+  std::vector<int64_t> order(values.size());
+  std::iota(order.begin(), order.end(), int64_t(0));
+  llvm::sort(order, [&](int64_t a, int64_t b) {
+    return before(values[a], values[b]) || (!before(values[b], values[a]) && a < b);
+  });
+  order.resize(count);
+  return order;
+}
+
+// Of the `count` largest, NaN as minus infinity.
 template <class Real>
 static std::vector<int64_t> largestOf(std::vector<Real> values, int64_t count) {
   for (Real &value : values)
     if (std::isnan(value))
       value = -std::numeric_limits<Real>::infinity();
-  std::vector<int64_t> order(values.size());
-  std::iota(order.begin(), order.end(), int64_t(0));
-  llvm::sort(order, [&](int64_t a, int64_t b) {
-    return values[a] != values[b] ? values[a] > values[b] : a < b;
-  });
-  order.resize(count);
-  return order;
+  return firstOf(values, count, std::greater<>());
+}
+
+// NaN comes before all numbers.
+static bool isLarger(double a, double b) {
+  return std::isnan(a) ? !std::isnan(b) : a > b;
 }
 
 void evaluateTopK(TopKOp, Call &call) {
@@ -34,7 +46,8 @@ void evaluateTopK(TopKOp, Call &call) {
   const int64_t columns = in.shape.back(), count = largest.shape.back();
   for (int64_t row = 0; row < in.count() / columns; ++row) {
     const auto first = in.values.begin() + row * columns;
-    const std::vector<int64_t> order = largestOf<double>({first, first + columns}, count);
+    const std::vector<int64_t> order =
+        firstOf(std::vector<double>(first, first + columns), count, isLarger);
     for (int64_t i = 0; i < count; ++i) {
       largest.values[row * count + i] = first[order[i]];
       indices.values[row * count + i] = static_cast<double>(order[i]);

@@ -171,8 +171,7 @@ Result<Lowering::Steps> Lowering::attendPartitions(const Attend &a, kernels::Att
   part.joinHeads = part.sinks = false;
   SINTER_ASSIGN(KernelId sum, kernels_.add("attention_partitions", part,
                                            kernels::attentionPartitions, slotsOf(p)));
-  p.slopes = false;
-  p.scores = {};
+  p = combining(p, options_.profile);
   SINTER_ASSIGN(KernelId join, kernels_.add("attention_combine", p, kernels::attentionCombine));
   Steps steps;
   addLaunch(steps, sum, listed({a.keys, a.rows, sums, {a.scale}, a.slopes, a.softCap}), a.launch);

@@ -34,9 +34,9 @@ struct Block {
 
 // Its rows of q: the query tile.
 struct Queries {
-  Tile numbers;   // [rows, headDim], scaled
-  Tile positions; // [rows, 1]
-  Tile ends;      // [rows, 1]: one past the last position that each row attends to
+  Tile numbers;               // [rows, headDim], scaled
+  Tile positions;             // [rows, 1]
+  Tile ends;                  // [rows, 1]: one past the last position that each row attends to
   std::optional<Tile> slopes; // [rows, 1]
 };
 
@@ -445,10 +445,9 @@ static PartitionViews declarePartitions(KernelBuilder &k, const Attention &p, bo
   return s;
 }
 
-// The states of the first `rows` rows of the query tile.
+// The states of the first `rows` rows of the query tile, of so many partitions.
 static PartitionViews rowsOf(const Attention &p, const Block &b, const Scalar &rows,
-                             const PartitionViews &s) {
-  Scalar partitions = s.high.dim(2);
+                             const Scalar &partitions, const PartitionViews &s) {
   return {window(s.acc, {b.first, 0, 0, 0}, {rows, headsOf(p), partitions, valueDimOf(p)}),
           window(s.high, {b.first, 0, 0}, {rows, headsOf(p), partitions}),
           window(s.total, {b.first, 0, 0}, {rows, headsOf(p), partitions})};
@@ -469,12 +468,39 @@ void attentionPartitions(KernelBuilder &k, const Attention &p) {
   Queries q = loadQueries(k, p, v, b, scale);
   OnlineSoftmax softmax = softmaxOfKeys(k, p, v, b, q, range.start, range.end);
   // Nobody reads the state of a partition without keys.
-  PartitionViews to = rowsOf(p, b, select(range.start < range.end, b.rows, 0), partitions);
+  PartitionViews to =
+      rowsOf(p, b, select(range.start < range.end, b.rows, 0), partitions.high.dim(2), partitions);
   Scalar head = b.head * p.groupHeads;
   store(to.acc, {0, head, partition, 0},
         reshape(softmax.acc, {p.queryTile, p.groupHeads, 1, valueDimOf(p)}));
   store(to.high, {0, head, partition}, reshape(softmax.high, {p.queryTile, p.groupHeads, 1}));
   store(to.total, {0, head, partition}, reshape(softmax.total, {p.queryTile, p.groupHeads, 1}));
+}
+
+// The state of one partition; of a row's keys in this program's heads.
+static OnlineSoftmax stateOfPartition(const Attention &p, const PartitionViews &from,
+                                      const Scalar &head, const Scalar &partition) {
+  const int64_t rows = rowsOf(p);
+  Tile high = load(from.high, {0, head, partition}, {p.queryTile, p.groupHeads, 1}),
+       total = load(from.total, {0, head, partition}, {p.queryTile, p.groupHeads, 1}),
+       acc = load(from.acc, {0, head, partition, 0}, {p.queryTile, p.groupHeads, 1, valueDimOf(p)});
+  return {reshape(high, {rows, 1}), reshape(total, {rows, 1}), reshape(acc, {rows, valueDimOf(p)})};
+}
+
+// Of the partitions from position `at` on that are read together: those at or after `end` are of
+// no keys, which changes no bit but the sign of zeros.
+static std::vector<OnlineSoftmax> statesFrom(KernelBuilder &k, const Attention &p,
+                                             const PartitionViews &from, const Scalar &head,
+                                             const Scalar &at, const Scalar &end) {
+  Scalar first = floorDiv(at, partitionKeys(p));
+  std::vector<OnlineSoftmax> states = {stateOfPartition(p, from, head, first)};
+  for (int64_t i = 1; i < p.combinePartitions; ++i) {
+    OnlineSoftmax next = stateOfPartition(p, from, head, first + i);
+    Scalar held = convert(at, I32) + i * partitionKeys(p) < end;
+    next.high = select(held, next.high, emptySoftmax(k, p).high);
+    states.push_back(next);
+  }
+  return states;
 }
 
 void attentionCombine(KernelBuilder &k, const Attention &p) {
@@ -485,21 +511,19 @@ void attentionCombine(KernelBuilder &k, const Attention &p) {
     out.sinks = declareHeads(k, p, "sinks");
   k.grid(v.blocks.dim(0), p.kvHeads);
   Block b = loadBlock(k, v);
-  PartitionViews from = rowsOf(p, b, b.rows, partitions);
-  Scalar head = b.head * p.groupHeads;
-  auto combine = [&](Scalar at, const OnlineSoftmax &softmax) {
-    Scalar partition = floorDiv(at, partitionKeys(p));
-    int64_t rows = rowsOf(p);
-    Tile high = load(from.high, {0, head, partition}, {p.queryTile, p.groupHeads, 1}),
-         total = load(from.total, {0, head, partition}, {p.queryTile, p.groupHeads, 1}),
-         acc = load(from.acc, {0, head, partition, 0},
-                    {p.queryTile, p.groupHeads, 1, valueDimOf(p)});
-    return combined(softmax, {reshape(high, {rows, 1}), reshape(total, {rows, 1}),
-                              reshape(acc, {rows, valueDimOf(p)})});
+  Scalar start = startOfKeys(k, p, v, b, partitionKeys(p)), end = endOfKeys(p, v, b);
+  Scalar held = partitions.high.dim(2);
+  if (p.combinePartitions > 1) // what follows is not written
+    held = convert(floorDiv(end + (partitionKeys(p) - 1), partitionKeys(p)), Index);
+  PartitionViews from = rowsOf(p, b, b.rows, held, partitions);
+  auto combine = [&](Scalar at, OnlineSoftmax softmax) {
+    for (const OnlineSoftmax &next : statesFrom(k, p, from, b.head * p.groupHeads, at, end))
+      softmax = combined(softmax, next);
+    return softmax;
   };
   storeResult(p, b, out,
-              softmaxLoop(k, startOfKeys(k, p, v, b, partitionKeys(p)), endOfKeys(p, v, b),
-                          partitionKeys(p), emptySoftmax(k, p), combine));
+              softmaxLoop(k, start, end, p.combinePartitions * partitionKeys(p), emptySoftmax(k, p),
+                          combine));
 }
 
 Slot softCapSlot() {
@@ -525,6 +549,8 @@ void visitFields(Attention &p, FieldVisitor &visitor) {
   visitor.integer("short_step", p.shortStep, 0, kMaxBlock, "keys of a last step; 0: a step's");
   visitor.integer("partition_steps", p.partitionSteps, 0, kMaxBlock,
                   "steps of a split-KV partition; 0: all, or one");
+  visitor.integer("combine_partitions", p.combinePartitions, 1, kMaxCombined,
+                  "partitions that attention_combine reads together");
   visitor.integer("query_tile", p.queryTile, 1, kMaxBlock, "rows of q of one program");
   visitor.integer("window", p.window, 0, INT32_MAX, "positions a row looks back; 0: all");
   visitor.integer("chunk", p.chunk, 0, INT32_MAX,

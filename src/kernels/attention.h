@@ -36,9 +36,10 @@ namespace sinter::kernels {
 // do the same in two kernels, with the same bits. attentionPartitions has in place of `out`
 //   acc f32 [T, heads, partitions, valueDim], high and total f32 [T, heads, partitions]
 // and no sinks, and grid z walks partitions. attentionCombine takes acc, high, total, blocks,
-// kv_lengths, positions, out and sinks, on attention's grid. A partition in which no row of the
-// query tile sees a key is neither written nor read.
-inline constexpr int64_t kMaxStepPages = 64;
+// kv_lengths, positions, out and sinks, on attention's grid; heads are alike to it, so kvHeads may
+// be all heads and groupHeads 1. A partition in which no row of the query tile sees a key is neither
+// written nor read.
+inline constexpr int64_t kMaxStepPages = 64, kMaxCombined = 64;
 struct Attention {
   kernel::Element in = kernel::F32, cache = kernel::F16, out = kernel::F32;
   kernel::Element compute = kernel::F32; // of the operands of both matmuls
@@ -48,6 +49,8 @@ struct Attention {
   int64_t shortStep = 0;
   // Steps of a partition; 0: one partition in attention, one step in the other two kernels.
   int64_t partitionSteps = 0;
+  // Partitions whose states attentionCombine reads before it combines any: one wait for all.
+  int64_t combinePartitions = 1;
   int64_t queryTile = 1;
   int64_t window = 0, chunk = 0; // at most one of them
   int64_t valueDim = 0;          // elements of a value; 0: headDim

@@ -142,6 +142,20 @@ struct Batch {
     sums.push_back(output());
     addIf(settings, "sinks", kSinks, sums);
     runKernel("attention_combine", settings, sums);
+    expectSameCombined(settings, sums);
+  }
+
+  // By programs of one head each that read several partitions together.
+  void expectSameCombined(Settings settings, const std::vector<Argument> &arguments) {
+    const std::vector<float> expected = out;
+    settings["kv_heads"] = std::to_string(kAllHeads);
+    settings["group_heads"] = "1";
+    for (const char *together : {"1", "2", "8"}) {
+      out.assign(out.size(), 99.0f);
+      settings["combine_partitions"] = together;
+      runKernel("attention_combine", settings, arguments);
+      EXPECT_EQ(out, expected) << together;
+    }
   }
 
   // Row `token` of sequence s attends [low, high).
@@ -174,8 +188,7 @@ struct Batch {
           int64_t high = rules.causal ? positions[token] + 1 : sequences[s].length, low = 0;
           const int64_t half = rules.window / 2; // of a window both ways
           if (rules.window)
-            low = std::max<int64_t>(0, positions[token] -
-                                           (rules.causal ? rules.window - 1 : half));
+            low = std::max<int64_t>(0, positions[token] - (rules.causal ? rules.window - 1 : half));
           if (rules.window && !rules.causal)
             high = std::min(high, positions[token] + half + 1);
           if (rules.chunk)

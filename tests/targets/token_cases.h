@@ -294,6 +294,7 @@ struct AttentionCase {
   bool causal = true;
   std::string compute = "f32";
   bool joinHeads = false;
+  int64_t combinePartitions = 1;
 
   std::string label() const {
     return kernel + "_" + cache + (out == "f32" ? "_" : "_to_" + out + "_") +
@@ -302,9 +303,9 @@ struct AttentionCase {
            (partitionSteps ? "_partitions" + std::to_string(partitionSteps) : "") +
            (shortStep ? "_short" + std::to_string(shortStep) : "") + (window ? "_window" : "") +
            (chunk ? "_chunk" : "") + (valueDim ? "_values" + std::to_string(valueDim) : "") +
-           (slopes ? "_slopes" : "") + (sinks ? "_sinks" : "") +
-           (causal ? "" : "_whole") + (compute == "f32" ? "" : "_in_" + compute) +
-           (joinHeads ? "_joined" : "");
+           (slopes ? "_slopes" : "") + (sinks ? "_sinks" : "") + (causal ? "" : "_whole") +
+           (compute == "f32" ? "" : "_in_" + compute) + (joinHeads ? "_joined" : "") +
+           (combinePartitions > 1 ? "_combined" + std::to_string(combinePartitions) : "");
   }
   int64_t ofValues() const { return valueDim ? valueDim : headDim; }
 };
@@ -392,6 +393,7 @@ inline KernelCase attentionCase(const AttentionCase &a) {
                 {"query_tile", std::to_string(a.queryTile)},
                 {"step_pages", std::to_string(a.stepPages)},
                 {"partition_steps", std::to_string(a.partitionSteps)},
+                {"combine_partitions", std::to_string(a.combinePartitions)},
                 {"short_step", std::to_string(a.shortStep)},
                 {"window", std::to_string(a.window)},
                 {"chunk", std::to_string(a.chunk)},
@@ -472,11 +474,8 @@ inline void addShortSteps(KernelCases &cases) {
 inline void addFormsOfAttention(KernelCases &cases) {
   cases.push_back(attentionCase({.pageRows = 4, .queryTile = 3, .chunk = 6, .slopes = true}));
   cases.push_back(attentionCase({.groupHeads = 5, .queryTile = 2, .slopes = true, .sinks = true}));
-  cases.push_back(attentionCase({.queryTile = 4,
-                                 .window = 9,
-                                 .chunk = 0,
-                                 .sinks = true,
-                                 .shortStep = 8}));
+  cases.push_back(
+      attentionCase({.queryTile = 4, .window = 9, .chunk = 0, .sinks = true, .shortStep = 8}));
   for (const char *kernel : {"attention", "attention_partitions", "attention_combine"})
     cases.push_back(attentionCase({.kernel = kernel,
                                    .groupHeads = 2,
@@ -550,6 +549,13 @@ inline void addTokenCases(KernelCases &cases, const std::string &activation) {
     }
   }
   cases.push_back(attentionCase({.kernel = "attention_combine", .out = activation, .headDim = 64}));
+  cases.push_back(attentionCase({.kernel = "attention_combine",
+                                 .kvHeads = 6,
+                                 .groupHeads = 1,
+                                 .pageRows = 4,
+                                 .window = 9,
+                                 .partitionSteps = 1,
+                                 .combinePartitions = 4}));
   cases.push_back(
       attentionCase({.kernel = "attention_partitions", .cache = "q8_0", .headDim = 64}));
   for (int64_t dim : {32, 64})

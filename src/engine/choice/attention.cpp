@@ -63,6 +63,18 @@ kernels::Attention partitioned(kernels::Attention p) {
   return p;
 }
 
+kernels::Attention combining(kernels::Attention p, const TargetProfile &profile) {
+  constexpr int64_t kNumbers = 2048, kMostTogether = 16; // that a warp's registers hold
+  p.slopes = false;
+  p.scores = {};
+  if (profile.kind == TargetKind::Cpu)
+    return p;
+  p.kvHeads *= std::exchange(p.groupHeads, 1);
+  const int64_t columns = p.queryTile * (p.valueDim ? p.valueDim : p.headDim);
+  p.combinePartitions = std::clamp<int64_t>(kNumbers / columns, 1, kMostTogether);
+  return p;
+}
+
 // Partitions of their own cost a launch more, and a layer of tasks has seven without.
 int64_t partitionsOfOneProgram(const TargetProfile &profile) {
   return profile.kind == TargetKind::Cpu ? 4 : 1;

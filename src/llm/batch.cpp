@@ -11,7 +11,7 @@ namespace sinter {
 namespace {
 
 // A step keeps all pages that it writes beside those that it reads.
-Result<void> checkRings(const BatchPart &part, const std::string &who) {
+template <typename Who> Result<void> checkRings(const BatchPart &part, const Who &who) {
   const PagePool &pool = part.pages->pool();
   const uint64_t end = uint64_t{part.position} + part.tokens.size();
   for (size_t i = 0; i < pool.groupCount(); ++i) {
@@ -20,9 +20,9 @@ Result<void> checkRings(const BatchPart &part, const std::string &who) {
         (end - 1) / pool.pageRows() + 1 - group.firstPage(part.position, pool.pageRows());
     if (group.isRing() && pages > group.sequencePages)
       return fail(Code::InvalidArgument,
-                  who + " takes " + std::to_string(pages) + " pages of layers with a window for " +
-                      std::to_string(part.tokens.size()) + " tokens, expected at most " +
-                      std::to_string(group.sequencePages));
+                  who() + " takes " + std::to_string(pages) +
+                      " pages of layers with a window for " + std::to_string(part.tokens.size()) +
+                      " tokens, expected at most " + std::to_string(group.sequencePages));
   }
   return {};
 }
@@ -67,7 +67,7 @@ Result<void> checkPart(const BatchPart &part, size_t index, const BatchShape &sh
     return fail(Code::InvalidArgument, who() + " has " + std::to_string(pages) +
                                            " pages, expected at most " +
                                            std::to_string(shape.pagesPerSequence));
-  return checkRings(part, who());
+  return checkRings(part, who);
 }
 
 void addTokens(const BatchPart &part, Batch &batch) {
@@ -82,11 +82,16 @@ void addTokens(const BatchPart &part, Batch &batch) {
 // A sequence's row of a page table: all of its pages, or of a ring those that the step reads.
 void fillRow(const BatchPart &part, size_t group, std::span<int32_t> row) {
   const KvGroupPages &shape = part.pages->pool().group(group);
+  const auto indexOf = [](PageId page) { return static_cast<int32_t>(page.index); };
+  if (!shape.isRing()) {
+    std::ranges::transform(part.pages->pages(group), row.begin(), indexOf);
+    return;
+  }
   const uint32_t pageRows = part.pages->pool().pageRows();
   const uint64_t last = uint64_t{part.position} + part.tokens.size() - 1;
-  const uint64_t end = shape.isRing() ? last / pageRows + 1 : part.pages->pages(group).size();
-  for (uint64_t number = shape.firstPage(part.position, pageRows); number < end; ++number)
-    row[number] = static_cast<int32_t>(part.pages->page(number, group).index);
+  for (uint64_t number = shape.firstPage(part.position, pageRows); number <= last / pageRows;
+       ++number)
+    row[number] = indexOf(part.pages->page(number, group));
 }
 
 void addPages(std::span<const BatchPart> parts, uint32_t width, Batch &batch) {

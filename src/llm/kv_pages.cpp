@@ -199,7 +199,8 @@ uint64_t SequencePages::capacity() const {
 }
 
 PageId SequencePages::page(uint64_t number, size_t group) const {
-  return pages_[group][number % pool_->group(group).sequencePages];
+  const std::vector<PageId> &pages = pages_[group];
+  return pages[number < pages.size() ? number : number % pool_->group(group).sequencePages];
 }
 
 int32_t SequencePages::slot(uint64_t row, size_t group) const {

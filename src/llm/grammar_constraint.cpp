@@ -104,6 +104,7 @@ private:
       const std::lock_guard lock(form_->mutex_);
       const Result<void> done = act(form_->masks_);
       form_->measure();
+      SINTER_TRY(form_->checkBudget());
       if (done || done.error().code != Code::Unsupported || isOwn_)
         return done;
     }
@@ -112,7 +113,10 @@ private:
     const std::lock_guard lock(form_->mutex_);
     grammar::Automaton &automaton = form_->masks_.automaton();
     SINTER_ASSIGN(state_, automaton.next(automaton.start(), text_));
-    return act(form_->masks_);
+    const Result<void> done = act(form_->masks_);
+    form_->measure();
+    SINTER_TRY(form_->checkBudget());
+    return done;
   }
 
   std::shared_ptr<GrammarForm> form_;
@@ -153,7 +157,7 @@ std::shared_ptr<const grammar::TokenTrie> tokenTrieOf(const Tokenizer &tokenizer
 
 Result<std::shared_ptr<GrammarForm>>
 GrammarForm::create(grammar::Grammar grammar, std::shared_ptr<const grammar::TokenTrie> trie,
-                    const Tokenizer &tokenizer) {
+                    const Tokenizer &tokenizer, std::shared_ptr<GrammarBudget> budget) {
   std::vector<uint32_t> ends;
   for (TokenId id = 0; static_cast<size_t>(id) < trie->vocabulary(); ++id)
     if (endsAnswer(tokenizer, id))
@@ -161,7 +165,12 @@ GrammarForm::create(grammar::Grammar grammar, std::shared_ptr<const grammar::Tok
   SINTER_ASSIGN(std::unique_ptr<grammar::Automaton> automaton,
                 grammar::Automaton::create(std::move(grammar)));
   TokenMasks masks(std::move(automaton), std::move(trie), std::move(ends));
-  return std::shared_ptr<GrammarForm>(new GrammarForm(std::move(masks), tokenizer));
+  return std::shared_ptr<GrammarForm>(
+      new GrammarForm(std::move(masks), tokenizer, std::move(budget)));
+}
+
+GrammarForm::~GrammarForm() {
+  budget_->bytes -= bytes_;
 }
 
 Result<std::shared_ptr<GrammarForm>> GrammarForm::renewed() const {
@@ -170,7 +179,7 @@ Result<std::shared_ptr<GrammarForm>> GrammarForm::renewed() const {
                 grammar::Automaton::create(masks_.automaton().grammar()));
   TokenMasks masks(std::move(automaton), masks_.sharedTrie(),
                    {masks_.ends().begin(), masks_.ends().end()});
-  return std::shared_ptr<GrammarForm>(new GrammarForm(std::move(masks), tokenizer_));
+  return std::shared_ptr<GrammarForm>(new GrammarForm(std::move(masks), tokenizer_, budget_));
 }
 
 std::unique_ptr<TokenConstraint> GrammarForm::constrain() {
@@ -205,8 +214,18 @@ std::vector<TokenId> GrammarForm::tokensOf(std::string_view before, std::string_
   return tokens;
 }
 
+Result<void> GrammarForm::checkBudget() const {
+  if (budget_->bytes <= budget_->mostBytes || bytes() <= budget_->smallBytes)
+    return {};
+  return fail(Code::Exhausted, "the grammars of all answers take " +
+                                   std::to_string(budget_->bytes) + " bytes, " +
+                                   std::to_string(bytes()) + " of them this answer's, expected " +
+                                   "at most " + std::to_string(budget_->mostBytes));
+}
+
 void GrammarForm::measure() {
-  bytes_ = masks_.bytes();
+  const size_t bytes = masks_.bytes();
+  budget_->bytes += bytes - bytes_.exchange(bytes); // modulo 2^64
   isWorn_ = masks_.automaton().isWorn();
 }
 

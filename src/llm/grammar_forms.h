@@ -17,6 +17,8 @@ public:
 
   explicit GrammarForms(size_t mostBytes = kMostBytes) : mostBytes_(mostBytes) {}
 
+  // Of these forms and of those that answers alone have.
+  const std::shared_ptr<GrammarBudget> &budget() const { return budget_; }
   // Null where there is none, or a worn one, which goes.
   std::shared_ptr<GrammarForm> find(const std::string &text);
   void add(const std::string &text, std::shared_ptr<GrammarForm> form);
@@ -33,6 +35,7 @@ private:
   void trim();
 
   const size_t mostBytes_;
+  const std::shared_ptr<GrammarBudget> budget_ = std::make_shared<GrammarBudget>();
   mutable std::mutex mutex_;
   std::list<Entry> entries_; // the one asked for last is first
   std::map<std::string_view, std::list<Entry>::iterator> byText_;

@@ -124,6 +124,33 @@ TEST(GrammarForm, WhatOthersTookOfItEndsNoAnswer) {
   EXPECT_TRUE(form->isWorn());
 }
 
+// The one whose grammar is large ends, and the others go on.
+TEST(GrammarForm, TheGrammarsOfAllAnswersHaveABudget) {
+  Shared shared;
+  const auto budget = std::make_shared<GrammarBudget>(size_t{1} << 20, size_t{1} << 18);
+  const auto make = [&] {
+    return *GrammarForm::create(*grammar::parseGbnf(R"(root ::= "a" root "b" | "ab")"), shared.trie,
+                                shared.tokenizer, budget);
+  };
+  const auto grow = [](TokenConstraint &constraint, int most) {
+    Result<void> accepted = {};
+    for (int i = 0; i < most && accepted; ++i)
+      accepted = constraint.accept(0);
+    return accepted;
+  };
+  auto large = make()->constrain();
+  const auto small = make()->constrain();
+  const auto ended = grow(*large, 20'000);
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().code, Code::Exhausted);
+  EXPECT_THAT(ended.error().message, testing::HasSubstr("expected at most 1048576"));
+  EXPECT_TRUE(grow(*small, 10));
+  const size_t before = budget->bytes;
+  large.reset();
+  EXPECT_LT(budget->bytes, before / 2);
+  EXPECT_TRUE(grow(*make()->constrain(), 100));
+}
+
 // A part at a time, until it is there, and the same as at once.
 TEST(GrammarForm, AMaskOfMuchWorkIsMadeInParts) {
   Shared shared;

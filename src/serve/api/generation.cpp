@@ -115,7 +115,8 @@ private:
     SINTER_ASSIGN(const Sha256Digest digest, grammar.digest());
     if (auto known = file.grammarForms().find(digest.hex()))
       return known;
-    auto made = GrammarForm::create(std::move(grammar), file.tokenTrie(), file.tokenizer());
+    auto made = GrammarForm::create(std::move(grammar), file.tokenTrie(), file.tokenizer(),
+                                    file.grammarForms().budget());
     if (!made)
       return tl::unexpected(at(path, made.error()));
     file.grammarForms().add(digest.hex(), *made);

@@ -13,9 +13,9 @@ constexpr double kMemorySeconds = 10; // of steps, for which a measured rate cou
 constexpr double kLeastSeconds = 0.5; // of steps, before which no rate is known
 constexpr double kNewestAnswer = 1.0 / 16;
 constexpr auto kBurst = std::chrono::seconds(1);
-constexpr auto kWindow = std::chrono::seconds(1);
-// Requests of clients that send one when one ends, by those that ended; more clients may come.
-constexpr double kSteady = 1.25, kMoreClients = 4;
+// Clients that keep requests under way may become a few more. Who sends more than that runs into
+// debt, and is paid back by what ends.
+constexpr int64_t kMoreClients = 4, kMostCredit = 256;
 
 std::string secondsText(double seconds) {
   return std::to_string(static_cast<uint64_t>(std::ceil(seconds)));
@@ -30,7 +30,7 @@ double Admission::secondsOf(uint64_t tokens) const {
 }
 
 uint64_t Admission::ahead(uint64_t ofQueue, uint64_t ofAll) const {
-  return std::min(ofAll, ofQueue * queues_.size());
+  return std::min(ofAll, ofQueue * waitingQueues_);
 }
 
 double Admission::waitSeconds(const std::string &name) const {
@@ -44,21 +44,6 @@ uint32_t Admission::retrySeconds(const std::string &queue) const {
   return static_cast<uint32_t>(std::clamp(std::ceil(over), 1.0, kMost));
 }
 
-void Admission::turnWindow(Queue &queue, Clock::time_point now) const {
-  if (now - queue.window < kWindow)
-    return;
-  queue.last = now - queue.window < 2 * kWindow ? queue.current : Counts{};
-  queue.current = {.mostWaiting = queue.waiting};
-  queue.window = now;
-}
-
-bool Admission::isSteady(const Queue &queue) const {
-  const uint64_t asked = queue.last.asked + queue.current.asked;
-  const uint64_t ended = queue.last.ended + queue.current.ended;
-  return static_cast<double>(asked) <= kSteady * static_cast<double>(ended) + kMoreClients &&
-         queue.waiting < std::max(queue.last.mostWaiting, queue.current.mostWaiting);
-}
-
 Result<void> Admission::ask(const std::string &name, Clock::time_point now) {
   if (waiting_ >= options_.mostWaiting)
     return fail(Code::Exhausted, std::to_string(waiting_) +
@@ -68,14 +53,13 @@ Result<void> Admission::ask(const std::string &name, Clock::time_point now) {
   if (found == queues_.end())
     return {};
   Queue &queue = found->second;
-  if (now - queue.since < kBurst)
+  if (queue.waiting > 0 && now - queue.since < kBurst)
     return {};
-  turnWindow(queue, now);
-  ++queue.current.asked;
   const double seconds = waitSeconds(name);
   const bool isShort = ahead(queue.waiting, waiting_) < options_.sureWaiting ||
                        seconds <= options_.mostWaitSeconds || options_.mostWaitSeconds <= 0;
-  if (isShort || isSteady(queue))
+  queue.credit = isShort ? kMoreClients : std::max(queue.credit - 1, -kMostCredit);
+  if (queue.credit >= 0)
     return {};
   return fail(Code::Exhausted, "the turn of one more request would come after about " +
                                    secondsText(seconds) + " s, expected at most " +
@@ -84,30 +68,42 @@ Result<void> Admission::ask(const std::string &name, Clock::time_point now) {
 }
 
 void Admission::add(const Ticket &ticket, Clock::time_point now) {
-  Queue &queue =
-      queues_.try_emplace(ticket.queue, Queue{.since = now, .window = now}).first->second;
-  ++queue.waiting;
+  Queue &queue = queues_.try_emplace(ticket.queue, Queue{.credit = kMoreClients}).first->second;
+  if (queue.waiting++ == 0) {
+    queue.since = now;
+    ++waitingQueues_;
+  }
   queue.tokens += ticket.tokens;
-  queue.current.mostWaiting = std::max(queue.current.mostWaiting, queue.waiting);
   ++waiting_;
   tokens_ += ticket.tokens;
 }
 
-void Admission::end(const std::string &name, Clock::time_point now) {
-  const auto found = queues_.find(name);
-  if (found == queues_.end())
-    return;
-  turnWindow(found->second, now);
-  ++found->second.current.ended;
+void Admission::leave(Queue &queue, const Ticket &ticket) {
+  SINTER_CHECK(queue.waiting > 0 && queue.tokens >= ticket.tokens);
+  queue.tokens -= ticket.tokens;
+  tokens_ -= ticket.tokens;
+  --waiting_;
+  if (--queue.waiting == 0)
+    --waitingQueues_;
 }
 
-void Admission::leave(const Ticket &ticket) {
+void Admission::begin(const Ticket &ticket) {
   const auto found = queues_.find(ticket.queue);
   SINTER_CHECK(found != queues_.end());
-  --waiting_;
-  tokens_ -= ticket.tokens;
-  found->second.tokens -= ticket.tokens;
-  if (--found->second.waiting == 0)
+  leave(found->second, ticket);
+  ++found->second.running;
+}
+
+void Admission::end(const Ticket &ticket, bool hasBegun) {
+  const auto found = queues_.find(ticket.queue);
+  SINTER_CHECK(found != queues_.end());
+  Queue &queue = found->second;
+  queue.credit = std::min(queue.credit + 1, kMostCredit);
+  if (hasBegun)
+    --queue.running;
+  else
+    leave(queue, ticket);
+  if (queue.underWay() == 0)
     queues_.erase(found);
 }
 

@@ -28,7 +28,7 @@ struct Ticket {
 //
 // Two kinds of load wait longer than the limit. A burst: all that comes within a second of an empty
 // queue. And clients that keep a number of requests under way: what they send does not outnumber
-// what ends, and the queue gets no longer.
+// what ends.
 //
 // Not for several threads.
 class Admission {
@@ -39,11 +39,10 @@ public:
 
   // Counts a request that asks. Exhausted, with the numbers: it may not wait.
   Result<void> ask(const std::string &queue, Clock::time_point now);
-  // It waits, and then it does not: it begins, or ends before it began.
+  // It waits, begins, and ends; its client does not know yet that it did.
   void add(const Ticket &ticket, Clock::time_point now);
-  void leave(const Ticket &ticket);
-  // A request of that queue has ended, and its client does not know yet.
-  void end(const std::string &queue, Clock::time_point now);
+  void begin(const Ticket &ticket);
+  void end(const Ticket &ticket, bool hasBegun);
 
   // A step took that many tokens, those that were reused among them.
   void addStep(uint64_t tokens, double seconds);
@@ -60,25 +59,23 @@ public:
   uint32_t retrySeconds(const std::string &queue) const;
 
 private:
-  // Of two windows, the older one whole.
-  struct Counts {
-    uint64_t asked = 0, ended = 0, mostWaiting = 0;
-  };
-  struct Queue { // with at least one request that waits
-    uint64_t waiting = 0, tokens = 0;
-    Clock::time_point since = {}; // when it was empty last
-    Clock::time_point window = {};
-    Counts current = {}, last = {};
+  struct Queue { // with at least one request under way
+    uint64_t waiting = 0, running = 0;
+    uint64_t tokens = 0;          // of those that wait
+    Clock::time_point since = {}; // when none waited last
+    int64_t credit = 0;           // of requests that ended, for those that come in their place
+
+    uint64_t underWay() const { return waiting + running; }
   };
 
-  void turnWindow(Queue &queue, Clock::time_point now) const;
-  bool isSteady(const Queue &queue) const;
   uint64_t ahead(uint64_t ofQueue, uint64_t ofAll) const;
   double secondsOf(uint64_t tokens) const;
+  void leave(Queue &queue, const Ticket &ticket);
 
   AdmissionOptions options_;
   std::map<std::string, Queue> queues_;
   uint64_t waiting_ = 0, tokens_ = 0;
+  uint64_t waitingQueues_ = 0;
   double stepTokens_ = 0, stepSeconds_ = 0; // decaying sums
   double answerTokens_ = 256;               // moving average
 };

@@ -213,7 +213,7 @@ void GenerationEngine::connect(Request &request, LiveJob &job) {
     job.began = JobClock::now();
     job.hasBegun = true;
     const std::lock_guard lock(mutex_);
-    admission_.leave(job.ticket);
+    admission_.begin(job.ticket);
   };
   request.onReuse = [&job](uint64_t tokens) { job.reusedTokens = tokens; };
   if (job.likelihoods)
@@ -233,10 +233,8 @@ void GenerationEngine::connect(Request &request, LiveJob &job) {
 void GenerationEngine::end(LiveJob &job, Result<Generation> result) {
   {
     const std::lock_guard lock(mutex_);
-    admission_.end(job.ticket.queue, JobClock::now());
-    if (!job.hasBegun)
-      admission_.leave(job.ticket);
-    else if (result && result->reason != StopReason::Cancelled)
+    admission_.end(job.ticket, job.hasBegun);
+    if (job.hasBegun && result && result->reason != StopReason::Cancelled)
       admission_.addAnswer(result->tokens.size());
   }
   auto owned = live_.extract(job.number);

@@ -29,12 +29,21 @@ public:
       all.push_back(atLeast(*rule_.least));
     if (rule_.most)
       all.push_back(atMost(*rule_.most));
-    for (const uint32_t divisor : rule_.multiples)
-      all.push_back(multiple(divisor));
-    ExprId both = all.front();
+    for (const Multiple &multiple : rule_.multiples)
+      all.push_back(multiplesOf(multiple));
+    if (mustDiffer() && hasFraction())
+      all.push_back(shortNumbers());
+    ExprId number = all.front();
     for (size_t i = 1; i < all.size(); ++i)
-      both = g_.both(both, all[i]);
-    return both;
+      number = g_.both(number, all[i]);
+    std::vector<ExprId> others;
+    for (const Multiple &multiple : rule_.notMultiples)
+      others.push_back(multiplesOf(multiple));
+    if (rule_.isFraction)
+      others.push_back(multiplesOf({}));
+    for (const DecimalBound &value : rule_.notValues)
+      others.push_back(writingsOf(value));
+    return others.empty() ? number : g_.except(number, g_.choice(others));
   }
 
 private:
@@ -51,8 +60,9 @@ private:
   ExprId optional(ExprId part) { return g_.repeat(part, 0, 1); }
   ExprId nothing() { return g_.choice({}); }
 
-  bool hasFraction() const {
-    return !rule_.isInteger && rule_.multiples.empty() && rule_.fractionDigits != 0u;
+  bool hasFraction() const { return !rule_.isInteger && rule_.fractionDigits != 0u; }
+  bool mustDiffer() const {
+    return rule_.isFraction || !rule_.notMultiples.empty() || !rule_.notValues.empty();
   }
   uint32_t fractionDigits() const { return rule_.fractionDigits.value_or(kMostFraction); }
   // Digits behind `used` ones of a fraction; at least `least`.
@@ -72,7 +82,7 @@ private:
     const ExprId signs = optional(choice({g_.text("+"), minus_}));
     const ExprId exponent = sequence({g_.characters(CharacterSet({{'e', 'e'}, {'E', 'E'}})), signs,
                                       g_.repeat(digit_, 1, kMostExponent)});
-    const bool isPlain = !hasFraction() || rule_.fractionDigits;
+    const bool isPlain = !hasFraction() || rule_.fractionDigits || mustDiffer();
     return sequence({optional(minus_), anyMagnitude(), isPlain ? g_.empty() : optional(exponent)});
   }
 
@@ -171,26 +181,70 @@ private:
     return choice({magnitudeAtMost(bound), sequence({minus_, anyMagnitude()})});
   }
 
-  // A rule for each remainder: what digits may follow those that leave it.
-  ExprId multiple(uint32_t divisor) {
-    std::vector<RuleId> rules;
-    for (uint32_t i = 0; i < divisor; ++i)
-      rules.push_back(g_.declare("multiples of " + std::to_string(divisor)));
-    const auto follow = [&](uint32_t remainder, char first) {
+  // Of 15 digits at most.
+  ExprId shortNumbers() {
+    constexpr uint32_t kDigits = 15;
+    std::vector<ExprId> ways;
+    for (uint32_t whole = 1; whole <= kDigits; ++whole) {
+      const ExprId fraction =
+          whole == kDigits
+              ? g_.empty()
+              : optional(sequence({g_.text("."), g_.repeat(digit_, 1, kDigits - whole)}));
+      ways.push_back(sequence({g_.repeat(digit_, whole, whole), fraction}));
+    }
+    return sequence({optional(minus_), g_.choice(ways)});
+  }
+
+  ExprId writingsOf(const DecimalBound &value) {
+    const ExprId sign = isZero(value) ? optional(minus_) : value.isNegative ? minus_ : g_.empty();
+    const ExprId whole = g_.text(value.whole);
+    const ExprId point = g_.text(".");
+    if (value.fraction.empty())
+      return sequence(
+          {sign, whole, optional(sequence({point, g_.repeat(zero_, 1, kMostFraction)}))});
+    return sequence(
+        {sign, whole, point, g_.text(value.fraction), g_.repeat(zero_, 0, kMostFraction)});
+  }
+
+  // A rule for each remainder: what may follow the digits that leave it. Digits of the fraction are
+  // counted as far as they make a difference; others are zeros.
+  ExprId multiplesOf(const Multiple &multiple) {
+    const uint32_t part = multiple.part, last = multiple.digits;
+    std::vector<std::vector<RuleId>> rules(last + 1); // by digits of the fraction
+    for (std::vector<RuleId> &ofDigits : rules)
+      for (uint32_t i = 0; i < part; ++i)
+        ofDigits.push_back(g_.declare("multiples of " + std::to_string(part)));
+    const auto follow = [&](uint32_t remainder, uint32_t digits, char first) {
       std::vector<ExprId> ways;
       for (char digit = first; digit <= '9'; ++digit)
         ways.push_back(
             sequence({g_.text(std::string(1, digit)),
-                      g_.call(rules[(remainder * 10 + uint32_t(digit - '0')) % divisor])}));
-      return ways;
+                      g_.call(rules[digits][(remainder * 10 + uint32_t(digit - '0')) % part])}));
+      return g_.choice(ways);
     };
-    for (uint32_t i = 0; i < divisor; ++i) {
-      std::vector<ExprId> ways = follow(i, '0');
-      if (i == 0)
-        ways.push_back(g_.empty());
-      g_.define(rules[i], g_.choice(ways));
+    std::vector<uint64_t> scale(last + 1, 1 % part); // of the digits that are missing
+    for (uint32_t digits = last; digits-- > 0;)
+      scale[digits] = scale[digits + 1] * 10 % part;
+    const auto isMultiple = [&](uint32_t remainder, uint32_t digits) {
+      return remainder * scale[digits] % part == 0;
+    };
+    const auto end = [&](uint32_t remainder) { // of the digits before the point
+      const ExprId point = g_.text(".");
+      const ExprId none = isMultiple(remainder, 0) ? g_.empty() : nothing();
+      if (last > 0)
+        return choice({none, sequence({point, follow(remainder, 1, '0')})});
+      return sequence({none, optional(sequence({point, g_.repeat(zero_, 1, kMostFraction)}))});
+    };
+    for (uint32_t i = 0; i < part; ++i) {
+      g_.define(rules[0][i], choice({follow(i, 0, '0'), end(i)}));
+      for (uint32_t digits = 1; digits <= last; ++digits) {
+        const ExprId rest = digits < last ? g_.empty() : g_.repeat(zero_, 0, kMostFraction);
+        const ExprId done = isMultiple(i, digits) ? rest : nothing();
+        const ExprId more = digits < last ? follow(i, digits + 1, '0') : nothing();
+        g_.define(rules[digits][i], choice({done, more}));
+      }
     }
-    return sequence({optional(minus_), choice({zero_, g_.choice(follow(0, '1'))})});
+    return sequence({optional(minus_), choice({sequence({zero_, end(0)}), follow(0, 0, '1')})});
   }
 
   Grammar &g_;

@@ -1,8 +1,11 @@
 // One writing of each value, so that what the grammar has is what a reader gets.
 #include "grammar/json_text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
+#include <tuple>
 
 namespace sinter::grammar {
 namespace {
@@ -154,6 +157,63 @@ bool jsonEqual(const jinja::Input &a, const jinja::Input &b) {
     return *a.text() == *b.text();
   const auto *left = std::get_if<bool>(&a.content());
   return !left || *left == std::get<bool>(b.content());
+}
+
+std::string jsonKey(const jinja::Input &value) {
+  std::string out;
+  if (const std::optional<double> number = numberOf(value)) {
+    char text[64];
+    return std::string(text, std::to_chars(text, std::end(text), *number + 0.0).ptr);
+  }
+  if (const jinja::Input::List *list = value.list()) {
+    for (const jinja::Input &item : *list)
+      out += jsonKey(item) + ',';
+    return '[' + out + ']';
+  }
+  if (const jinja::Input::Object *object = value.object()) {
+    std::map<std::string, std::string> members;
+    for (const auto &[key, item] : *object)
+      members[jsonStringContent(key)] = jsonKey(item);
+    for (const auto &[key, item] : members)
+      out += '"' + key + "\":" + item + ',';
+    return '{' + out + '}';
+  }
+  return jsonLiteral(value);
+}
+
+// A tree of the sorted texts, from the last one back: `open` are the nodes that lead to the text at
+// hand, each with what was found below it.
+ExprId textsExpr(Grammar &grammar, std::vector<std::string> texts) {
+  struct Node {
+    size_t depth; // bytes up to it
+    std::vector<ExprId> ways;
+  };
+  std::ranges::sort(texts);
+  texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
+  const auto shared = [&](size_t i) { // with the text before
+    const auto &[a, b] = std::tie(texts[i - 1], texts[i]);
+    return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+  };
+  std::vector<Node> open{{0, {}}};
+  for (size_t i = texts.size(); i-- > 0;) {
+    const std::string_view text = texts[i];
+    const size_t after = i + 1 < texts.size() ? shared(i + 1) : 0, before = i > 0 ? shared(i) : 0;
+    // A node where this text leaves the one after it is there already.
+    size_t depth = std::max(after, before);
+    if (open.back().depth < depth)
+      open.push_back({depth, {}});
+    open.back().ways.push_back(grammar.text(text.substr(depth)));
+    while (open.size() > 1 && open.back().depth > before) {
+      const Node node = std::move(open.back());
+      open.pop_back();
+      if (open.back().depth < before)
+        open.push_back({before, {}});
+      const size_t parent = open.back().depth;
+      open.back().ways.push_back(grammar.sequence(
+          {{grammar.text(text.substr(parent, node.depth - parent)), grammar.choice(node.ways)}}));
+    }
+  }
+  return grammar.choice(open.front().ways);
 }
 
 } // namespace sinter::grammar

@@ -35,4 +35,9 @@ std::string jsonStringContent(std::string_view text);
 // Whether two values are equal as JSON Schema says: 1 and 1.0 are, objects in any order are.
 bool jsonEqual(const jinja::Input &a, const jinja::Input &b);
 
+// Equal of equal values, and of no others.
+std::string jsonKey(const jinja::Input &value);
+// One of these texts; what they begin with alike is there once.
+ExprId textsExpr(Grammar &grammar, std::vector<std::string> texts);
+
 } // namespace sinter::grammar

@@ -3,9 +3,12 @@
 
 #include "grammar/automaton.h"
 #include "grammar/json_schema.h"
-#include "grammar/schema_keywords.h"
+#include "grammar/schema_contraries.h"
 
 #include <algorithm>
+#include <bit>
+#include <iterator>
+#include <set>
 
 namespace sinter::grammar {
 namespace {
@@ -15,6 +18,10 @@ constexpr std::string_view kUnions[] = {"anyOf", "oneOf"};
 bool isFalse(const Schema &schema) {
   const bool *truth = std::get_if<bool>(&schema.content());
   return truth && !*truth;
+}
+
+bool asksForEvaluated(const Schema *schema) {
+  return schema->find("unevaluatedProperties") || schema->find("unevaluatedItems");
 }
 
 const jinja::Input::List *namedBy(const Schema &schema, jinja::Input::List &one) {
@@ -31,6 +38,21 @@ bool contains(const jinja::Input::List &list, const jinja::Input &value) {
                              [&](const jinja::Input &item) { return jsonEqual(item, value); });
 }
 
+// The writing with the members that the schemas list in their order.
+std::string inOrder(const jinja::Input &value, const std::vector<std::string> &names) {
+  const jinja::Input::Object *members = value.object();
+  if (!members)
+    return jsonLiteral(value);
+  jinja::Input::Object ordered;
+  for (const std::string &name : names)
+    if (const jinja::Input *member = value.find(name))
+      ordered.emplace_back(name, *member);
+  for (const auto &member : *members)
+    if (std::ranges::find(names, member.first) == names.end())
+      ordered.push_back(member);
+  return jsonLiteral(jinja::Input(std::move(ordered)));
+}
+
 } // namespace
 
 Result<ExprId> SchemaCompiler::compile() {
@@ -39,8 +61,10 @@ Result<ExprId> SchemaCompiler::compile() {
   return root;
 }
 
-Result<ExprId> SchemaCompiler::compileWithoutLiterals(const SchemaSet &all, uint32_t types) {
-  SINTER_ASSIGN(const ExprId root, ofTypes(all, types, {}));
+Result<ExprId> SchemaCompiler::compileWithoutLiterals(const SchemaSet &all) {
+  SINTER_ASSIGN(const uint32_t types, typesOf(all));
+  SINTER_ASSIGN(const Excluded excluded, excludedBy(all));
+  SINTER_ASSIGN(const ExprId root, ofTypes(all, types & ~excluded.types, excluded));
   SINTER_TRY(drain());
   return root;
 }
@@ -55,7 +79,8 @@ Result<void> SchemaCompiler::drain() {
   return {};
 }
 
-// References and allOf, with what stands beside them; a schema that leads to itself counts once.
+// References, allOf and conditions, with what stands beside them; a schema that leads to itself
+// counts once.
 Result<SchemaSet> SchemaCompiler::flat(SchemaSet open) const {
   SchemaSet all;
   while (!open.empty()) {
@@ -63,15 +88,14 @@ Result<SchemaSet> SchemaCompiler::flat(SchemaSet open) const {
     open.pop_back();
     if (std::ranges::find(all, schema) != all.end())
       continue;
+    if (all.size() == kMostTogether)
+      return doc_.error(*schema, "allOf",
+                        "more than " + std::to_string(kMostTogether) + " schemas hold together",
+                        Code::Unsupported);
     SINTER_TRY(doc_.check(*schema));
     all.push_back(schema);
-    for (const std::string_view keyword : {"$ref", "$dynamicRef"}) {
-      SINTER_ASSIGN(const std::string *reference, doc_.textAt(*schema, keyword));
-      if (!reference)
-        continue;
-      SINTER_ASSIGN(const Schema *target, doc_.resolve(*schema, *reference));
-      open.push_back(target);
-    }
+    SINTER_ASSIGN(const SchemaSet targets, doc_.referencesOf(*schema));
+    open.insert(open.end(), targets.begin(), targets.end());
     SINTER_ASSIGN(const Schema *conditions, doc_.conditionsOf(*schema));
     if (conditions)
       open.push_back(conditions);
@@ -79,8 +103,8 @@ Result<SchemaSet> SchemaCompiler::flat(SchemaSet open) const {
     for (size_t i = 0; parts && i < parts->size(); ++i)
       open.push_back(&(*parts)[i]);
   }
-  // By place, so that rules are the same in every run.
-  std::ranges::sort(all, {}, [&](const Schema *schema) { return doc_.placeOf(*schema); });
+  // So that rules are the same in every run.
+  std::ranges::sort(all, {}, [&](const Schema *schema) { return doc_.numberOf(*schema); });
   return all;
 }
 
@@ -104,34 +128,75 @@ Result<ExprId> SchemaCompiler::value(SchemaSet all, std::vector<const jinja::Inp
 }
 
 Result<ExprId> SchemaCompiler::body(const Task &task) {
+  SINTER_ASSIGN(auto tasks, split(task));
+  if (!tasks)
+    return plain(task.all);
+  std::vector<ExprId> ways;
+  for (Task &each : *tasks) {
+    SINTER_ASSIGN(const ExprId way, value(std::move(each.all), std::move(each.chosen)));
+    ways.push_back(way);
+  }
+  return g_.choice(ways);
+}
+
+// By the branches of one union; nothing where none is left.
+Result<std::optional<std::vector<SchemaCompiler::Task>>>
+SchemaCompiler::split(const Task &task) const {
+  if (std::ranges::any_of(task.all, [](const Schema *schema) { return isFalse(*schema); }))
+    return std::vector<Task>();
   for (const Schema *schema : task.all) {
-    if (isFalse(*schema))
-      return g_.choice({});
     for (const std::string_view keyword : kUnions) {
       const jinja::Input *list = schema->find(keyword);
       if (list && std::ranges::find(task.chosen, list) == task.chosen.end())
         return branches(task, *schema, keyword);
     }
   }
-  return plain(task.all);
+  return std::nullopt;
 }
 
-Result<ExprId> SchemaCompiler::branches(const Task &task, const Schema &owner,
-                                        std::string_view keyword) {
+// Of oneOf, what no other branch has. What several branches of anyOf evaluate together counts for
+// unevaluatedProperties and unevaluatedItems, so there each set of branches stands for itself.
+Result<std::vector<SchemaCompiler::Task>>
+SchemaCompiler::branches(const Task &task, const Schema &owner, std::string_view keyword) const {
+  constexpr size_t kMostSets = 64;
   SINTER_ASSIGN(const jinja::Input::List *list, doc_.listAt(owner, keyword));
-  if (keyword == "oneOf")
-    SINTER_TRY(checkExclusive(owner, *list));
   std::vector<const jinja::Input *> chosen = task.chosen;
   chosen.push_back(owner.find(keyword));
-  std::vector<ExprId> ways;
-  for (const Schema &branch : *list) {
-    SchemaSet with = task.all;
-    with.push_back(&branch);
+  std::vector<Task> tasks;
+  const auto add = [&](SchemaSet with) -> Result<void> {
+    with.insert(with.end(), task.all.begin(), task.all.end());
     SINTER_ASSIGN(SchemaSet all, flat(std::move(with)));
-    SINTER_ASSIGN(const ExprId way, value(std::move(all), chosen));
-    ways.push_back(way);
+    tasks.push_back({std::move(all), chosen});
+    return {};
+  };
+  const bool countsSets = doc_.hasUnevaluated() && std::ranges::any_of(task.all, asksForEvaluated);
+  if (keyword == "anyOf" && list->size() > 1 && countsSets && !doc_.isMade(owner)) {
+    if (list->size() >= std::bit_width(kMostSets))
+      return doc_.error(owner, keyword,
+                        std::to_string(list->size()) +
+                            " branches beside unevaluatedProperties or unevaluatedItems, expected "
+                            "at most 6",
+                        Code::Unsupported);
+    for (size_t set = 1; set < size_t{1} << list->size(); ++set) {
+      SchemaSet with;
+      for (size_t i = 0; i < list->size(); ++i)
+        if (set >> i & 1)
+          with.push_back(&(*list)[i]);
+      SINTER_TRY(add(std::move(with)));
+    }
+    return tasks;
   }
-  return g_.choice(ways);
+  std::vector<std::vector<size_t>> overlapping(list->size());
+  if (keyword == "oneOf") {
+    SINTER_ASSIGN(overlapping, overlaps(owner, *list));
+  }
+  for (size_t i = 0; i < list->size(); ++i) {
+    SchemaSet with{&(*list)[i]};
+    for (const size_t other : overlapping[i])
+      with.push_back(&doc_.contraryOf((*list)[other]));
+    SINTER_TRY(add(std::move(with)));
+  }
+  return tasks;
 }
 
 Result<uint32_t> SchemaCompiler::typesOf(const SchemaSet &all) const {
@@ -143,123 +208,137 @@ Result<uint32_t> SchemaCompiler::typesOf(const SchemaSet &all) const {
   return types;
 }
 
-Result<void> SchemaCompiler::addExcluded(const Schema &schema, Excluded &excluded) const {
-  const Schema *found = schema.find("not");
-  if (!found || isFalse(*found))
-    return {};
-  SINTER_TRY(doc_.check(*found));
-  const Fail refusal = doc_.error(schema, "not",
-                                  "only a type, or strings, true, false and null as enum or const, "
-                                  "can be taken away",
-                                  Code::Unsupported);
-  SINTER_ASSIGN(const uint32_t types, doc_.typesAt(*found));
-  const jinja::Input::Object none, *keywords = found->object() ? found->object() : &none;
-  const jinja::Input *values = nullptr;
-  for (const auto &[keyword, value] : *keywords) {
-    if (keyword == "const" || keyword == "enum")
-      values = &value;
-    else if (keyword != "type" && keywordUse(keyword) != KeywordUse::Note)
-      return refusal;
-  }
-  if (!values) {
-    if ((types & kInteger) && !(types & kFraction))
-      return doc_.error(schema, "not", "numbers that are no whole ones are not supported",
-                        Code::Unsupported);
-    excluded.types |= types;
-    return {};
-  }
-  const jinja::Input::List one{*values};
-  const bool isList = found->find("enum") && values->list();
-  for (const jinja::Input &value : isList ? *values->list() : one)
-    if (typeOf(value) & ~(kString | kBoolean | kNull))
-      return refusal;
-  excluded.values.push_back(found);
-  return {};
-}
-
+// Other contraries are among the schemas already, as conditions.
 Result<SchemaCompiler::Excluded> SchemaCompiler::excludedBy(const SchemaSet &all) const {
   Excluded excluded;
-  for (const Schema *schema : all)
-    SINTER_TRY(addExcluded(*schema, excluded));
+  for (const Schema *schema : all) {
+    const Schema *found = schema->find("not");
+    if (!hasPlainContrary(*schema))
+      continue;
+    if (found->find("type")) {
+      SINTER_ASSIGN(const uint32_t types, doc_.typesAt(*found));
+      excluded.types |= types;
+    } else if (found->find("const") || found->find("enum")) {
+      excluded.values.push_back(found);
+    } else if (found->find("multipleOf")) {
+      excluded.multiples.push_back(found);
+    } else {
+      excluded.texts.push_back(found);
+    }
+  }
   return excluded;
 }
 
 // Writings of the values that an enum or const leaves; nothing where there is none.
-Result<std::optional<std::vector<std::string>>>
-SchemaCompiler::literals(const SchemaSet &all) const {
-  SINTER_ASSIGN(const uint32_t types, typesOf(all));
-  SINTER_ASSIGN(const Excluded excluded, excludedBy(all));
+Result<std::optional<SchemaCompiler::Texts>> SchemaCompiler::literals(const SchemaSet &all) const {
   for (const Schema *schema : all) {
     SINTER_TRY(doc_.listAt(*schema, "enum"));
     jinja::Input::List one;
     if (const jinja::Input::List *candidates = namedBy(*schema, one))
-      return literalsOf(all, types & ~excluded.types, excluded, *schema, *candidates);
+      return literalsOf(all, *schema, *candidates);
   }
   return std::nullopt;
 }
 
-Result<ExprId> SchemaCompiler::plain(const SchemaSet &all) {
-  SINTER_ASSIGN(const auto named, literals(all));
-  if (named) {
-    std::vector<ExprId> ways;
-    for (const std::string &text : *named)
-      ways.push_back(g_.text(text));
-    return g_.choice(ways);
-  }
+Result<ExprId> SchemaCompiler::plain(const SchemaSet &schemas) {
+  SchemaSet all = schemas;
+  SINTER_TRY(addUnevaluated(all));
+  SINTER_ASSIGN(auto named, literals(all));
+  if (named)
+    return textsExpr(g_, std::move(*named));
   SINTER_ASSIGN(const uint32_t types, typesOf(all));
   SINTER_ASSIGN(const Excluded excluded, excludedBy(all));
   return ofTypes(all, types & ~excluded.types, excluded);
 }
 
-// Those of `source`, the first with an enum, that all other schemas allow.
-Result<std::vector<std::string>>
-SchemaCompiler::literalsOf(const SchemaSet &all, uint32_t types, const Excluded &excluded,
-                           const Schema &source, const jinja::Input::List &candidates) const {
-  const auto isNamed = [&](const Schema *schema, const jinja::Input &value) {
-    jinja::Input::List one;
-    const jinja::Input::List *list = namedBy(*schema, one);
-    return list && contains(*list, value);
-  };
-  const auto isRefused = [&](const Schema *schema, const jinja::Input &value) {
-    if (schema == &source) // all candidates are its own
-      return false;
-    jinja::Input::List one;
-    const jinja::Input::List *list = namedBy(*schema, one);
-    return list && !contains(*list, value);
-  };
+// Those of `source`, the first with an enum, that all schemas allow.
+Result<SchemaCompiler::Texts>
+SchemaCompiler::literalsOf(const SchemaSet &all, const Schema &source,
+                           const jinja::Input::List &candidates) const {
   if (candidates.size() > kMostLiterals)
     return doc_.error(source, "enum",
                       "it has " + std::to_string(candidates.size()) + " values, expected at most " +
                           std::to_string(kMostLiterals),
                       Code::Unsupported);
-  std::vector<std::string> texts;
-  for (const jinja::Input &value : candidates) {
-    const bool isOut =
-        (typeOf(value) & types) == 0 ||
-        std::ranges::any_of(all, [&](const Schema *s) { return isRefused(s, value); }) ||
-        std::ranges::any_of(excluded.values, [&](const Schema *s) { return isNamed(s, value); });
-    if (isOut)
+  std::vector<std::set<std::string>> others; // of the other schemas that name values
+  for (const Schema *schema : all) {
+    jinja::Input::List one;
+    const jinja::Input::List *list = schema == &source ? nullptr : namedBy(*schema, one);
+    if (!list)
       continue;
-    SINTER_ASSIGN(const bool allowed, allows(all, types, value));
+    std::set<std::string> &keys = others.emplace_back();
+    for (const jinja::Input &value : *list)
+      keys.insert(jsonKey(value));
+  }
+  Grammar grammar;
+  SchemaCompiler compiler(doc_, grammar);
+  SINTER_ASSIGN(const ExprId root, compiler.compileWithoutLiterals(all));
+  grammar.setRoot(root);
+  SINTER_ASSIGN(const Matcher matcher, matcherOf(std::move(grammar)));
+  SINTER_ASSIGN(const Shape shape, shapeOf(all));
+  Texts texts;
+  for (const jinja::Input &value : candidates) {
+    const std::string key = others.empty() ? "" : jsonKey(value);
+    if (std::ranges::any_of(others, [&](const auto &keys) { return !keys.contains(key); }))
+      continue;
+    SINTER_ASSIGN(const bool allowed, matches(matcher, inOrder(value, shape.names)));
     if (allowed)
       texts.push_back(jsonLiteral(value));
   }
   return texts;
 }
 
-Result<bool> SchemaCompiler::allows(const SchemaSet &all, uint32_t types,
-                                    const jinja::Input &value) const {
+Result<SchemaCompiler::Matcher> SchemaCompiler::matcherOf(Grammar grammar) {
+  Result<Matcher> automaton = Automaton::create(std::move(grammar));
+  if (!automaton && automaton.error().code == Code::InvalidArgument)
+    return nullptr;
+  return automaton;
+}
+
+Result<SchemaCompiler::Matcher> SchemaCompiler::matcherOf(const SchemaSet &schemas) const {
   Grammar grammar;
-  SchemaCompiler other(doc_, grammar);
-  SINTER_ASSIGN(const ExprId root, other.compileWithoutLiterals(all, types));
+  SchemaCompiler compiler(doc_, grammar);
+  SINTER_ASSIGN(const ExprId root, compiler.valueOf(schemas));
+  SINTER_TRY(compiler.drain());
   grammar.setRoot(root);
-  Result<std::unique_ptr<Automaton>> automaton = Automaton::create(std::move(grammar));
-  if (!automaton)
-    return automaton.error().code == Code::InvalidArgument
-               ? Result<bool>(false)
-               : Result<bool>(tl::unexpected(automaton.error()));
-  SINTER_ASSIGN(const StateId end, (*automaton)->next((*automaton)->start(), jsonLiteral(value)));
-  return end != kDead && (*automaton)->accepts(end);
+  return matcherOf(std::move(grammar));
+}
+
+Result<bool> SchemaCompiler::matches(const Matcher &matcher, std::string_view text) {
+  if (!matcher)
+    return false;
+  SINTER_ASSIGN(const StateId end, matcher->next(matcher->start(), text));
+  return end != kDead && matcher->accepts(end);
+}
+
+// All values, where they are few; nothing where they are not.
+Result<std::optional<SchemaCompiler::Texts>>
+SchemaCompiler::finiteValues(const SchemaSet &schemas) const {
+  constexpr size_t kMostTasks = 256;
+  SINTER_ASSIGN(SchemaSet first, flat(schemas));
+  std::vector<Task> open;
+  open.push_back({std::move(first), {}});
+  const jinja::Input::List words{jinja::Input(), jinja::Input(true), jinja::Input(false)};
+  std::set<std::string> values;
+  for (size_t i = 0; i < open.size(); ++i) {
+    const Task task = open[i];
+    SINTER_ASSIGN(auto tasks, split(task));
+    if (tasks) {
+      if (open.size() + tasks->size() > kMostTasks)
+        return std::nullopt;
+      std::ranges::move(*tasks, std::back_inserter(open));
+      continue;
+    }
+    SINTER_ASSIGN(std::optional<Texts> texts, literals(task.all));
+    SINTER_ASSIGN(const uint32_t types, typesOf(task.all));
+    if (!texts && (types & ~(kNull | kBoolean)))
+      return std::nullopt;
+    if (!texts) {
+      SINTER_ASSIGN(texts, literalsOf(task.all, doc_.root(), words));
+    }
+    values.insert(texts->begin(), texts->end());
+  }
+  return Texts(values.begin(), values.end());
 }
 
 Result<ExprId> SchemaCompiler::ofTypes(const SchemaSet &all, uint32_t types,
@@ -267,7 +346,8 @@ Result<ExprId> SchemaCompiler::ofTypes(const SchemaSet &all, uint32_t types,
   const auto isOut = [&](const jinja::Input &value) {
     return std::ranges::any_of(excluded.values, [&](const Schema *schema) {
       jinja::Input::List one;
-      return contains(*namedBy(*schema, one), value);
+      const jinja::Input::List *list = namedBy(*schema, one);
+      return list && contains(*list, value);
     });
   };
   std::vector<ExprId> ways;
@@ -283,7 +363,7 @@ Result<ExprId> SchemaCompiler::ofTypes(const SchemaSet &all, uint32_t types,
   if (types & kString)
     SINTER_TRY(add(string(all, excluded)));
   if (types & (kInteger | kFraction))
-    SINTER_TRY(add(number(all, (types & kFraction) == 0)));
+    SINTER_TRY(add(number(all, types, excluded)));
   if ((types & kBoolean) && !isOut(jinja::Input(true)))
     ways.push_back(g_.text("true"));
   if ((types & kBoolean) && !isOut(jinja::Input(false)))

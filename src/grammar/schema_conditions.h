@@ -1,4 +1,4 @@
-// if, then, else and the dependent* keywords, said by keywords that a grammar can follow.
+// if, then, else, not and the dependent* keywords, said by keywords that a grammar can follow.
 #pragma once
 
 #include "grammar/schema_view.h"
@@ -6,7 +6,8 @@
 namespace sinter::grammar {
 
 // A schema that says the same as those keywords of `schema`, by references to its parts; nothing
-// where it has none. Unsupported, with the place: an `if` whose contrary a grammar cannot tell.
+// where it has none. Unsupported, with the place: an `if` or `not` whose contrary a grammar cannot
+// tell.
 Result<std::optional<Schema>> conditionsOf(const SchemaDocument &document, const Schema &schema);
 
 } // namespace sinter::grammar

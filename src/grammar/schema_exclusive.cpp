@@ -1,96 +1,124 @@
-// oneOf: exactly one branch holds. A grammar can say that only of branches that exclude each other.
+// oneOf: exactly one branch holds. Of branches that exclude each other that is said already.
 #include "grammar/schema_compiler.h"
 
 #include <algorithm>
+#include <set>
 
 namespace sinter::grammar {
-namespace {
 
-// Values that the schemas name; nothing where they name none.
-std::optional<jinja::Input::List> namedValues(const SchemaSet &all) {
-  for (const Schema *schema : all) {
-    if (const jinja::Input *found = schema->find("const"))
-      return jinja::Input::List{*found};
-    if (const jinja::Input *found = schema->find("enum"); found && found->list())
-      return *found->list();
+// What is known of the values of schemas that hold together.
+struct SchemaCompiler::Facts {
+  uint32_t types = kAllTypes;
+  std::optional<std::set<std::string>> values; // jsonKey() of those that they name
+  std::set<std::string> required;
+  std::map<std::string, SchemaSet> properties;
+  // Names of schemas that allow no others, and names that are allowed by none.
+  std::vector<std::set<std::string>> closed;
+  std::set<std::string> forbidden;
+
+  bool forbids(const std::string &name) const {
+    return forbidden.contains(name) ||
+           std::ranges::any_of(closed, [&](const auto &names) { return !names.contains(name); });
   }
-  return std::nullopt;
+  bool forbidsAnyOf(const std::set<std::string> &names) const {
+    return std::ranges::any_of(names, [&](const std::string &name) { return forbids(name); });
+  }
+};
+
+static bool isFalse(const Schema *schema) {
+  const bool *truth = schema ? std::get_if<bool>(&schema->content()) : nullptr;
+  return truth && !*truth;
 }
 
-bool share(const jinja::Input::List &a, const jinja::Input::List &b) {
-  return std::ranges::any_of(a, [&](const jinja::Input &left) {
-    return std::ranges::any_of(b,
-                               [&](const jinja::Input &right) { return jsonEqual(left, right); });
-  });
+static void addNamedValues(const Schema &schema, std::optional<std::set<std::string>> &values) {
+  const jinja::Input *one = schema.find("const"), *several = schema.find("enum");
+  if (values || (!one && !(several && several->list())))
+    return;
+  values.emplace();
+  const jinja::Input::List single = one ? jinja::Input::List{*one} : jinja::Input::List{};
+  for (const jinja::Input &value : one ? single : *several->list())
+    values->insert(jsonKey(value));
 }
 
-bool isRequired(const SchemaSet &all, const std::string &name) {
-  return std::ranges::any_of(all, [&](const Schema *schema) {
-    const jinja::Input *required = schema->find("required");
-    return required && required->list() &&
-           std::ranges::any_of(*required->list(), [&](const jinja::Input &item) {
-             return item.text() && *item.text() == name;
-           });
-  });
+Result<SchemaCompiler::Facts> SchemaCompiler::factsOf(const SchemaSet &schemas) const {
+  Facts facts;
+  SINTER_ASSIGN(const SchemaSet all, flat(schemas));
+  SINTER_ASSIGN(facts.types, typesOf(all));
+  for (const Schema *schema : all) {
+    addNamedValues(*schema, facts.values);
+    SINTER_ASSIGN(const jinja::Input::List *required, doc_.listAt(*schema, "required"));
+    for (size_t i = 0; required && i < required->size(); ++i)
+      if (const std::string *name = (*required)[i].text())
+        facts.required.insert(*name);
+    SINTER_ASSIGN(const jinja::Input::Object *properties, doc_.objectAt(*schema, "properties"));
+    std::set<std::string> names;
+    for (size_t i = 0; properties && i < properties->size(); ++i) {
+      const auto &[name, value] = (*properties)[i];
+      names.insert(name);
+      facts.properties[name].push_back(&value);
+      if (isFalse(&value))
+        facts.forbidden.insert(name);
+    }
+    if (isFalse(schema->find("additionalProperties")) && !schema->find("patternProperties"))
+      facts.closed.push_back(std::move(names));
+  }
+  return facts;
 }
 
-// A property's schemas by its name.
-std::map<std::string, SchemaSet> propertiesOf(const SchemaSet &all) {
-  std::map<std::string, SchemaSet> found;
-  for (const Schema *schema : all)
-    if (const jinja::Input *properties = schema->find("properties");
-        properties && properties->object())
-      for (const auto &[name, value] : *properties->object())
-        found[name].push_back(&value);
-  return found;
+static bool areApart(uint32_t types, const std::optional<std::set<std::string>> &left,
+                     const std::optional<std::set<std::string>> &right) {
+  return types == 0 || (left && right && std::ranges::none_of(*left, [&](const std::string &value) {
+                          return right->contains(value);
+                        }));
 }
 
-} // namespace
-
-// By their types, by the values they name, or by those of a property that both require.
-Result<bool> SchemaCompiler::exclude(const Schema &a, const Schema &b) const {
-  SINTER_ASSIGN(const SchemaSet left, flat({&a}));
-  SINTER_ASSIGN(const SchemaSet right, flat({&b}));
-  SINTER_ASSIGN(const uint32_t leftTypes, typesOf(left));
-  SINTER_ASSIGN(const uint32_t rightTypes, typesOf(right));
-  if ((leftTypes & rightTypes) == 0)
+// By their types, by the values they name, by a property that one requires and the other does not
+// allow, or by the values of one that both require.
+Result<bool> SchemaCompiler::exclude(const Facts &left, const Facts &right) const {
+  if (areApart(left.types & right.types, left.values, right.values))
     return true;
-  const auto leftValues = namedValues(left), rightValues = namedValues(right);
-  if (leftValues && rightValues)
-    return !share(*leftValues, *rightValues);
-  if ((leftTypes & rightTypes) != kObject)
+  if ((left.types & right.types) != kObject)
     return false;
-  const std::map<std::string, SchemaSet> others = propertiesOf(right);
-  for (const auto &[name, schemas] : propertiesOf(left)) {
-    const auto found = others.find(name);
-    if (found == others.end() || !isRequired(left, name) || !isRequired(right, name))
+  if (left.forbidsAnyOf(right.required) || right.forbidsAnyOf(left.required))
+    return true;
+  for (const std::string &name : left.required) {
+    const auto one = left.properties.find(name), other = right.properties.find(name);
+    if (one == left.properties.end() || other == right.properties.end() ||
+        !right.required.contains(name))
       continue;
-    SINTER_ASSIGN(const SchemaSet one, flat(schemas));
-    SINTER_ASSIGN(const SchemaSet other, flat(found->second));
-    SINTER_ASSIGN(const uint32_t oneTypes, typesOf(one));
-    SINTER_ASSIGN(const uint32_t otherTypes, typesOf(other));
-    const auto oneValues = namedValues(one), otherValues = namedValues(other);
-    if ((oneTypes & otherTypes) == 0 ||
-        (oneValues && otherValues && !share(*oneValues, *otherValues)))
+    SINTER_ASSIGN(const Facts a, factsOf(one->second));
+    SINTER_ASSIGN(const Facts b, factsOf(other->second));
+    if (areApart(a.types & b.types, a.values, b.values))
       return true;
   }
   return false;
 }
 
-Result<void> SchemaCompiler::checkExclusive(const Schema &owner,
-                                            const jinja::Input::List &list) const {
+// Of each branch the others that may hold, too.
+Result<std::vector<std::vector<size_t>>>
+SchemaCompiler::overlaps(const Schema &owner, const jinja::Input::List &list) const {
+  constexpr size_t kMostBranches = 256;
+  if (list.size() > kMostBranches)
+    return doc_.error(owner, "oneOf",
+                      "it has " + std::to_string(list.size()) + " branches, expected at most " +
+                          std::to_string(kMostBranches) + "; anyOf may have more",
+                      Code::Unsupported);
+  std::vector<Facts> facts;
+  for (const Schema &branch : list) {
+    SINTER_ASSIGN(Facts of, factsOf({&branch}));
+    facts.push_back(std::move(of));
+  }
+  std::vector<std::vector<size_t>> overlapping(list.size());
   for (size_t i = 0; i < list.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
-      SINTER_ASSIGN(const bool apart, exclude(list[j], list[i]));
-      if (!apart)
-        return doc_.error(owner, "oneOf",
-                          "branches " + std::to_string(j) + " and " + std::to_string(i) +
-                              " may both hold; give them different types or a property with "
-                              "different values, or use anyOf",
-                          Code::Unsupported);
+      SINTER_ASSIGN(const bool apart, exclude(facts[j], facts[i]));
+      if (apart)
+        continue;
+      overlapping[i].push_back(j);
+      overlapping[j].push_back(i);
     }
   }
-  return {};
+  return overlapping;
 }
 
 } // namespace sinter::grammar

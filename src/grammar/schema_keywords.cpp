@@ -44,12 +44,14 @@ constexpr std::string_view kEnforced[] = {
     "dependentRequired",
     "dependencies",
     "$dynamicRef",
+    "contains",
+    "minContains",
+    "maxContains",
+    "unevaluatedItems",
+    "unevaluatedProperties",
 };
 
-constexpr std::string_view kRefused[] = {
-    "contains",         "minContains",           "maxContains",
-    "unevaluatedItems", "unevaluatedProperties", "$recursiveRef",
-};
+constexpr std::string_view kRefused[] = {"$recursiveRef"};
 
 } // namespace
 

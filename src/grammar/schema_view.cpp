@@ -1,10 +1,15 @@
 // Places are noted once; they are of all values of the document, schemas or not.
 #include "grammar/schema_view.h"
 
+#include "grammar/json_text.h"
 #include "grammar/scanner.h"
 #include "grammar/schema_conditions.h"
+#include "grammar/schema_contraries.h"
 #include "grammar/schema_keywords.h"
+#include "grammar/schema_parts.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 
 namespace sinter::grammar {
@@ -15,29 +20,6 @@ std::string pointerPart(std::string_view key) {
   for (const char c : key)
     part += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
   return part;
-}
-
-std::string replaced(std::string text, std::string_view what, std::string_view by) {
-  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
-    text.replace(at, what.size(), by);
-  return text;
-}
-
-std::optional<size_t> indexOf(std::string_view text) {
-  size_t index = 0;
-  for (const char c : text) {
-    if (c < '0' || c > '9' || index > kMostCount)
-      return std::nullopt;
-    index = index * 10 + size_t(c - '0');
-  }
-  return text.empty() ? std::nullopt : std::optional(index);
-}
-
-const Schema *stepInto(const Schema &at, const std::string &part) {
-  if (at.object())
-    return at.find(part);
-  const std::optional<size_t> index = at.list() ? indexOf(part) : std::nullopt;
-  return index && *index < at.list()->size() ? &(*at.list())[*index] : nullptr;
 }
 
 constexpr std::pair<std::string_view, uint32_t> kTypes[] = {
@@ -55,31 +37,53 @@ uint32_t typeOf(const jinja::Input &value) {
   return real && std::trunc(*real) == *real ? kInteger : kByIndex[value.content().index()];
 }
 
-SchemaDocument::SchemaDocument(const Schema &root) : root_(&root) {
-  note(root, "#");
-  for (const auto &[schema, place] : places_)
-    for (const std::string_view keyword : {"$anchor", "$dynamicAnchor"})
-      if (const jinja::Input *name = schema->find(keyword); name && name->text())
-        anchors_.emplace(*name->text(), schema);
+SchemaDocument::SchemaDocument(const Schema &root) : root_(&root), references_(root) {
+  note(root, nullptr);
+  hasUnevaluated_ = std::ranges::any_of(byNumber_, [](const jinja::Input *value) {
+    return value->find("unevaluatedProperties") || value->find("unevaluatedItems");
+  });
 }
 
-void SchemaDocument::note(const Schema &schema, std::string first) const {
-  std::vector<std::pair<const Schema *, std::string>> open{{&schema, std::move(first)}};
+void SchemaDocument::note(const Schema &schema, const Schema *owner) const {
+  std::vector<std::pair<const jinja::Input *, Node>> open{
+      {&schema, {owner, 0, kMadeOfParent, nullptr, false}}};
   while (!open.empty()) {
-    const auto [at, place] = open.back();
+    auto [at, node] = open.back();
     open.pop_back();
+    node.isMade = owner != nullptr;
+    node.number = byNumber_.size();
+    byNumber_.push_back(at);
+    nodes_[at] = node;
     if (at->list())
-      for (size_t i = 0; i < at->list()->size(); ++i)
-        open.emplace_back(&(*at->list())[i], place + "/" + std::to_string(i));
+      for (size_t i = at->list()->size(); i-- > 0;)
+        open.push_back({&(*at->list()) [i], { at, 0, i, nullptr, false }});
     if (at->object())
-      for (const auto &[key, value] : *at->object())
-        open.emplace_back(&value, place + "/" + pointerPart(key));
-    places_[at] = place;
+      for (size_t i = at->object()->size(); i-- > 0;)
+        open.push_back({&(*at->object())[i].second, {at, 0, i, &(*at->object())[i].first, false}});
   }
 }
 
-const std::string &SchemaDocument::placeOf(const Schema &schema) const {
-  return places_.at(&schema);
+std::string SchemaDocument::placeOf(const Schema &schema) const {
+  constexpr size_t kMostOfKey = 100, kMostParts = 20;
+  std::vector<std::string> parts;
+  for (const jinja::Input *at = &schema; at && parts.size() <= kMostParts;) {
+    const Node &node = nodes_.at(at);
+    if (!node.parent)
+      parts.emplace_back("#");
+    else if (node.index == kMadeOfParent)
+      parts.emplace_back(" (made of it)");
+    else if (node.key)
+      parts.push_back('/' + pointerPart(std::string_view(*node.key).substr(0, kMostOfKey)));
+    else
+      parts.push_back('/' + std::to_string(node.index));
+    at = node.parent;
+  }
+  if (parts.size() > kMostParts)
+    parts.back() = "...";
+  std::string place;
+  for (; !parts.empty(); parts.pop_back())
+    place += parts.back();
+  return place;
 }
 
 Fail SchemaDocument::error(const Schema &schema, std::string_view keyword, std::string message,
@@ -90,51 +94,52 @@ Fail SchemaDocument::error(const Schema &schema, std::string_view keyword, std::
 
 Result<const Schema *> SchemaDocument::resolve(const Schema &schema,
                                                std::string_view reference) const {
-  if (!reference.starts_with('#'))
-    return error(schema, "$ref",
-                 "'" + std::string(reference) + "' leads out of the schema; expected '#/...'",
-                 Code::Unsupported);
-  if (reference.size() > 1 && reference[1] != '/')
-    return anchored(schema, reference);
-  const Schema *at = root_;
-  std::string_view rest = reference.substr(1);
-  while (at && !rest.empty()) {
-    const size_t end = std::min(rest.find('/', 1), rest.size());
-    std::string part(rest.substr(1, end - 1));
-    part = replaced(replaced(replaced(std::move(part), "%25", "%"), "~1", "/"), "~0", "~");
-    at = stepInto(*at, part);
-    rest.remove_prefix(end);
-  }
-  if (!at)
-    return error(schema, "$ref", "'" + std::string(reference) + "' leads nowhere");
-  return at;
+  size_t number = 0; // as part() says it
+  if (isMade(schema) &&
+      std::from_chars(reference.data(), reference.data() + reference.size(), number).ec ==
+          std::errc())
+    return byNumber_[number];
+  const Result<const Schema *> target = references_.resolve(schema, reference);
+  return target ? target : error(schema, "$ref", target.error().message, target.error().code);
 }
 
-Result<const Schema *> SchemaDocument::anchored(const Schema &schema,
-                                                std::string_view reference) const {
-  const std::string name(reference.substr(1));
-  const auto count = anchors_.count(name);
-  if (count == 1)
-    return anchors_.find(name)->second;
-  return error(schema, "$ref",
-               "'" + std::string(reference) + "' leads nowhere: " + std::to_string(count) +
-                   " schemas have that anchor");
+Result<std::vector<const Schema *>> SchemaDocument::referencesOf(const Schema &schema) const {
+  std::vector<const Schema *> targets;
+  SINTER_ASSIGN(const std::string *reference, textAt(schema, "$ref"));
+  if (reference) {
+    SINTER_ASSIGN(const Schema *target, resolve(schema, *reference));
+    targets.push_back(target);
+  }
+  SINTER_ASSIGN(const std::string *dynamic, textAt(schema, "$dynamicRef"));
+  if (dynamic) {
+    const Result<const Schema *> target = references_.resolveDynamic(schema, *dynamic);
+    if (!target)
+      return error(schema, "$dynamicRef", target.error().message, target.error().code);
+    targets.push_back(*target);
+  }
+  return targets;
+}
+
+const Schema &SchemaDocument::keep(const Schema &owner, Schema made) const {
+  const auto [found, isNew] = kept_.try_emplace({&owner, jsonLiteral(made)});
+  if (isNew) {
+    found->second = std::make_unique<const Schema>(std::move(made));
+    note(*found->second, &owner);
+  }
+  return *found->second;
+}
+
+const Schema &SchemaDocument::contraryOf(const Schema &schema) const {
+  return keep(schema, grammar::contraryOf(part(*this, schema)));
 }
 
 Result<const Schema *> SchemaDocument::conditionsOf(const Schema &schema) const {
-  const auto [found, isNew] = conditions_.try_emplace(&schema);
-  if (!isNew)
-    return found->second.get();
-  Result<std::optional<Schema>> made = grammar::conditionsOf(*this, schema);
-  if (!made) {
-    conditions_.erase(found);
-    return Fail(std::move(made).error());
-  }
-  if (!*made)
-    return nullptr;
-  found->second = std::make_unique<const Schema>(std::move(**made));
-  note(*found->second, placeOf(schema) + " (conditions)");
-  return found->second.get();
+  if (const auto found = conditions_.find(&schema); found != conditions_.end())
+    return found->second;
+  SINTER_ASSIGN(std::optional<Schema> made, grammar::conditionsOf(*this, schema));
+  const Schema *kept = made ? &keep(schema, std::move(*made)) : nullptr;
+  conditions_[&schema] = kept;
+  return kept;
 }
 
 Result<void> SchemaDocument::check(const Schema &schema) const {

@@ -1,11 +1,13 @@
 // One schema of a document: its keywords read with their types, errors with its place.
 #pragma once
 
+#include "grammar/schema_references.h"
 #include "jinja/input.h"
 
 #include <map>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 
 namespace sinter::grammar {
 
@@ -29,15 +31,33 @@ public:
   explicit SchemaDocument(const Schema &root);
 
   const Schema &root() const { return *root_; }
-  // The place as a JSON pointer: "#/properties/a".
-  const std::string &placeOf(const Schema &schema) const;
-  // What a `$ref` or `$dynamicRef` of `schema` leads to: a place or an anchor of the document.
+  // The place as a JSON pointer: "#/properties/a"; shortened where it is long.
+  std::string placeOf(const Schema &schema) const;
+  // The same in every run for the same document.
+  size_t numberOf(const Schema &schema) const { return nodes_.at(&schema).number; }
+  // What a `$ref` of `schema` leads to: a place, an anchor or a resource of the document.
   Result<const Schema *> resolve(const Schema &schema, std::string_view reference) const;
+  // What the `$ref` and `$dynamicRef` of `schema` lead to within the document.
+  Result<std::vector<const Schema *>> referencesOf(const Schema &schema) const;
 
   Fail error(const Schema &schema, std::string_view keyword, std::string message,
              Code code = Code::InvalidArgument) const;
-  // What its if, then, else and dependent* keywords say; null where it has none.
+  // What its if, then, else, not and dependent* keywords say; null where it has none.
   Result<const Schema *> conditionsOf(const Schema &schema) const;
+  // A schema that holds where this one does not.
+  const Schema &contraryOf(const Schema &schema) const;
+  // Keeps a schema that was made of others; of equal ones with the same owner the first.
+  const Schema &keep(const Schema &owner, Schema made) const;
+  bool isMade(const Schema &schema) const {
+    const auto found = nodes_.find(&schema);
+    return found != nodes_.end() && found->second.isMade;
+  }
+  // A keyword that no document has: only schemas that were made of others.
+  const jinja::Input *ownKeyword(const Schema &schema, std::string_view keyword) const {
+    return isMade(schema) ? schema.find(keyword) : nullptr;
+  }
+  // Whether any schema has unevaluatedProperties or unevaluatedItems.
+  bool hasUnevaluated() const { return hasUnevaluated_; }
   // That it is a schema, and has no keyword that is refused.
   Result<void> check(const Schema &schema) const;
 
@@ -54,14 +74,24 @@ public:
   Result<uint32_t> typesAt(const Schema &schema) const;
 
 private:
-  void note(const Schema &schema, std::string place) const;
-  Result<const Schema *> anchored(const Schema &schema, std::string_view reference) const;
+  static constexpr size_t kMadeOfParent = SIZE_MAX; // as an index
+  // A value of the document, schema or not. Keys are not copied: they may be long.
+  struct Node {
+    const jinja::Input *parent; // null: the root
+    size_t number, index;       // of all, in order of notes; of a list's item
+    const std::string *key;     // of a member; null: none
+    bool isMade;
+  };
+  void note(const Schema &schema, const Schema *owner) const;
 
   const Schema *root_;
-  std::multimap<std::string, const Schema *> anchors_;
+  SchemaReferences references_;
+  bool hasUnevaluated_ = false;
   // Schemas that were made of others, when these were first met.
-  mutable std::map<const Schema *, std::unique_ptr<const Schema>> conditions_;
-  mutable std::map<const Schema *, std::string> places_;
+  mutable std::map<const Schema *, const Schema *> conditions_;
+  mutable std::map<std::pair<const Schema *, std::string>, std::unique_ptr<const Schema>> kept_;
+  mutable std::unordered_map<const jinja::Input *, Node> nodes_;
+  mutable std::vector<const jinja::Input *> byNumber_;
 };
 
 uint32_t typeOf(const jinja::Input &value);

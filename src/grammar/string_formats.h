@@ -6,12 +6,8 @@
 
 namespace sinter::grammar {
 
-// The expression that a whole string of the format matches; nothing where it is not known.
+// The expression that a whole string of the format matches; nothing where the draft knows no such
+// format, which then is a note.
 std::optional<std::string_view> formatPattern(std::string_view format);
-// Names of the known ones, with commas between.
-std::string_view formatNames();
-
-// Whether the draft knows the format, so that it means something to validators.
-bool isFormatOfDraft(std::string_view format);
 
 } // namespace sinter::grammar

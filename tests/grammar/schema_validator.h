@@ -22,48 +22,75 @@ public:
 private:
   static constexpr int kMostDepth = 200;
 
-  bool accepts(const Input &schema, const Input &value, int depth) const {
+  // What schemas that hold evaluate of a value.
+  struct Seen {
+    std::set<std::string> names;
+    std::set<size_t> items;
+  };
+
+  bool accepts(const Input &schema, const Input &value, int depth, Seen *seen = nullptr) const {
     if (const bool *truth = std::get_if<bool>(&schema.content()))
       return *truth;
     if (depth > kMostDepth)
       return true; // a reference to itself
-    return combines(schema, value, depth) && conditions(schema, value, depth) &&
-           hasType(schema, value) && isNamed(schema, value) && number(schema, value) &&
-           string(schema, value) && array(schema, value, depth) && object(schema, value, depth);
+    Seen own;
+    if (!combines(schema, value, depth, own) || !conditions(schema, value, depth, own) ||
+        !hasType(schema, value) || !isNamed(schema, value) || !number(schema, value) ||
+        !string(schema, value) || !array(schema, value, depth, own) ||
+        !object(schema, value, depth, own) || !unevaluated(schema, value, depth, own))
+      return false;
+    if (seen)
+      seen->names.merge(own.names), seen->items.merge(own.items);
+    return true;
   }
 
-  size_t countOf(const Input &list, const Input &value, int depth) const {
+  size_t countOf(const Input &list, const Input &value, int depth, Seen &seen) const {
     size_t count = 0;
     for (const Input &schema : *list.list())
-      count += accepts(schema, value, depth + 1);
+      count += accepts(schema, value, depth + 1, &seen);
     return count;
   }
-  bool combines(const Input &schema, const Input &value, int depth) const {
-    for (const char *keyword : {"$ref", "$dynamicRef"})
-      if (const Input *reference = schema.find(keyword))
-        if (!accepts(**document_.resolve(schema, *reference->text()), value, depth + 1))
-          return false;
+  bool combines(const Input &schema, const Input &value, int depth, Seen &seen) const {
+    const auto targets = document_.referencesOf(schema);
+    for (const Input *target : *targets)
+      if (!accepts(*target, value, depth + 1, &seen))
+        return false;
     const Input *all = schema.find("allOf"), *any = schema.find("anyOf"),
                 *one = schema.find("oneOf"), *no = schema.find("not");
-    return (!all || countOf(*all, value, depth) == all->list()->size()) &&
-           (!any || countOf(*any, value, depth) > 0) &&
-           (!one || countOf(*one, value, depth) == 1) && (!no || !accepts(*no, value, depth + 1));
+    return (!all || countOf(*all, value, depth, seen) == all->list()->size()) &&
+           (!any || countOf(*any, value, depth, seen) > 0) &&
+           (!one || countOf(*one, value, depth, seen) == 1) &&
+           (!no || !accepts(*no, value, depth + 1));
   }
-  bool conditions(const Input &schema, const Input &value, int depth) const {
+  bool conditions(const Input &schema, const Input &value, int depth, Seen &seen) const {
     const Input *condition = schema.find("if");
     const Input *branch =
-        condition ? schema.find(accepts(*condition, value, depth + 1) ? "then" : "else") : nullptr;
-    if (branch && !accepts(*branch, value, depth + 1))
+        condition ? schema.find(accepts(*condition, value, depth + 1, &seen) ? "then" : "else")
+                  : nullptr;
+    if (branch && !accepts(*branch, value, depth + 1, &seen))
       return false;
     for (const char *keyword : {"dependentRequired", "dependentSchemas", "dependencies"}) {
       const Input *rules = value.object() ? schema.find(keyword) : nullptr;
       for (size_t i = 0; rules && i < rules->object()->size(); ++i) {
         const auto &[name, rule] = (*rules->object())[i];
         if (value.find(name) &&
-            !(rule.list() ? hasAll(rule, value) : accepts(rule, value, depth + 1)))
+            !(rule.list() ? hasAll(rule, value) : accepts(rule, value, depth + 1, &seen)))
           return false;
       }
     }
+    return true;
+  }
+  bool unevaluated(const Input &schema, const Input &value, int depth, Seen &seen) const {
+    const Input *names = schema.find("unevaluatedProperties"),
+                *items = schema.find("unevaluatedItems");
+    for (size_t i = 0; names && value.object() && i < value.object()->size(); ++i) {
+      const auto &[name, member] = (*value.object())[i];
+      if (seen.names.insert(name).second && !accepts(*names, member, depth + 1))
+        return false;
+    }
+    for (size_t i = 0; items && value.list() && i < value.list()->size(); ++i)
+      if (seen.items.insert(i).second && !accepts(*items, (*value.list())[i], depth + 1))
+        return false;
     return true;
   }
   static bool hasAll(const Input &names, const Input &value) {
@@ -128,7 +155,7 @@ private:
           return false;
     return true;
   }
-  bool array(const Input &schema, const Input &value, int depth) const {
+  bool array(const Input &schema, const Input &value, int depth, Seen &seen) const {
     const Input::List *list = value.list();
     if (!list)
       return true;
@@ -142,11 +169,25 @@ private:
       const Input *rule = i < first ? &(*prefix->list())[i] : items;
       if (rule && !accepts(*rule, (*list)[i], depth + 1))
         return false;
+      if (rule)
+        seen.items.insert(i);
     }
-    return true;
+    return contains(schema, *list, depth, seen);
+  }
+  bool contains(const Input &schema, const Input::List &list, int depth, Seen &seen) const {
+    const Input *rule = schema.find("contains");
+    size_t count = 0;
+    for (size_t i = 0; rule && i < list.size(); ++i)
+      if (accepts(*rule, list[i], depth + 1)) {
+        seen.items.insert(i);
+        ++count;
+      }
+    const auto least = numberOf(schema.find("minContains")).value_or(1);
+    const auto most = numberOf(schema.find("maxContains"));
+    return !rule || (double(count) >= least && !(most && double(count) > *most));
   }
 
-  bool object(const Input &schema, const Input &value, int depth) const {
+  bool object(const Input &schema, const Input &value, int depth, Seen &seen) const {
     if (!value.object())
       return true;
     const Input *required = schema.find("required");
@@ -154,11 +195,11 @@ private:
         (required && !hasAll(*required, value)))
       return false;
     return std::ranges::all_of(*value.object(), [&](const auto &member) {
-      return acceptsMember(schema, member.first, member.second, depth + 1);
+      return acceptsMember(schema, member.first, member.second, depth + 1, seen);
     });
   }
-  bool acceptsMember(const Input &schema, const std::string &name, const Input &value,
-                     int depth) const {
+  bool acceptsMember(const Input &schema, const std::string &name, const Input &value, int depth,
+                     Seen &seen) const {
     const Input *properties = schema.find("properties"), *names = schema.find("propertyNames"),
                 *patterns = schema.find("patternProperties"),
                 *others = schema.find("additionalProperties");
@@ -176,6 +217,8 @@ private:
       if (!accepts(rule, value, depth))
         return false;
     }
+    if (isKnown || others)
+      seen.names.insert(name);
     return isKnown || !others || accepts(*others, value, depth);
   }
 

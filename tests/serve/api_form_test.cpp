@@ -87,14 +87,14 @@ TEST(AnswerForm, OfOllamaIsAFormat) {
 
 TEST(AnswerForm, SchemasThatCannotBeHeldToAreRefusedWithTheirPlace) {
   FakeServer server(openaiRoutes);
-  const json schema = {{"properties", {{"a", {{"contains", true}}}}}};
+  const json schema = {{"properties", {{"a", {{"$recursiveRef", "#"}}}}}};
   const json body = {{"model", "tiny"},
                      {"messages", {{{"role", "user"}, {"content", "hi"}}}},
                      {"guided_json", schema}};
   const auto client = server.post("/v1/chat/completions", body);
   client->waitForEnd();
   EXPECT_EQ(client->head().status, 400);
-  EXPECT_THAT(client->body(), HasSubstr("'contains' of #/properties/a"));
+  EXPECT_THAT(client->body(), HasSubstr("'$recursiveRef' of #/properties/a"));
   EXPECT_EQ(client->parsed()["error"]["param"], "guided_json");
 }
 

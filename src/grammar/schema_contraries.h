@@ -1,0 +1,16 @@
+// What a value fails a schema by.
+#pragma once
+
+#include "grammar/schema_view.h"
+
+namespace sinter::grammar {
+
+// Schemas of which a value satisfies one where it fails `schema`, and none where it does not.
+// Unsupported, with the place: a keyword whose contrary a grammar cannot tell.
+Result<jinja::Input::List> contrariesOf(const SchemaDocument &document, const Schema &schema);
+// Whether grammars tell the `not` of a schema of themselves: it has one keyword, which is type,
+// const or enum of plain values, or, where the schema's type is that keyword's, pattern, format or
+// multipleOf.
+bool hasPlainContrary(const Schema &schema);
+
+} // namespace sinter::grammar

@@ -162,8 +162,10 @@ Result<void> Automaton::spend(uint64_t work) {
 
 size_t Automaton::bytes() const {
   constexpr size_t kFrame = 4 * sizeof(Frame), kState = 2 * sizeof(State) + 64; // with their maps
-  return frames_.size() * kFrame + states_.size() * kState + rowCount_ * sizeof(Row) +
-         pairs_.size() * 4 * sizeof(Pair) + grammar_.exprCount() * 2 * sizeof(Expr);
+  return frames_.size() * kFrame + alikeFrames_.size() * sizeof(uint32_t) +
+         states_.size() * kState + terminalCount_ * 2 * sizeof(uint32_t) + rowCount_ * sizeof(Row) +
+         steps_.size() * (sizeof(CharacterSteps) + 64) + spare_.size() * sizeof(ByteFrames) +
+         pairs_.size() * 4 * sizeof(Pair) + grammar_.bytes();
 }
 
 Result<StateId> Automaton::stateOf(const FrameNumbers &from) {
@@ -171,6 +173,10 @@ Result<StateId> Automaton::stateOf(const FrameNumbers &from) {
     return kDead;
   State state;
   SINTER_TRY(close(from, state));
+  return stateOf(std::move(state));
+}
+
+Result<StateId> Automaton::stateOf(State state) {
   FrameNumbers key = state.terminals;
   if (state.accepts)
     key.push_back(0);
@@ -183,15 +189,71 @@ Result<StateId> Automaton::stateOf(const FrameNumbers &from) {
     return fail(Code::Unsupported, "the grammar needs more than " + std::to_string(kMostStates) +
                                        " states: it is too ambiguous, or counts too far");
   }
+  terminalCount_ += state.terminals.size();
   states_.push_back(std::move(state));
   return number;
 }
 
+// Each repetition reads a byte at least, so what lies further than the horizon makes no difference.
+uint32_t Automaton::alikePosition(const Frame &at) const {
+  const Expr &expr = grammar_.expr(at.expr);
+  if (expr.kind != ExprKind::Repeat || grammar_.mayBeEmpty(grammar_.childrenOf(expr).front()))
+    return at.position;
+  const uint32_t ahead = expr.most == kUnbounded ? UINT32_MAX : expr.most - at.position;
+  if (ahead <= horizon_)
+    return at.position;
+  if (at.position >= expr.least)
+    return expr.least;
+  return expr.least - std::min(expr.least - at.position, std::min(horizon_, expr.least));
+}
+
+Result<uint32_t> Automaton::alikeFrame(uint32_t number) {
+  FrameNumbers open; // from the frame on, those that are not known
+  const auto known = [&](uint32_t at) {
+    return at == 0 || (at < alikeFrames_.size() && alikeFrames_[at] != 0);
+  };
+  for (; !known(number); number = frames_[number].next)
+    open.push_back(number);
+  SINTER_TRY(spend(open.size()));
+  uint32_t made = number == 0 ? 0 : alikeFrames_[number];
+  for (; !open.empty(); open.pop_back()) {
+    const Frame at = frames_[open.back()];
+    made = frame(at.expr, alikePosition(at), made);
+    if (alikeFrames_.size() < frames_.size())
+      alikeFrames_.resize(frames_.size());
+    alikeFrames_[open.back()] = alikeFrames_[made] = made;
+  }
+  return made;
+}
+
+// Pairs stay as they are: how far a text of both can go on depends on all that may follow.
+Result<StateId> Automaton::alike(StateId state) {
+  if (states_[state.index].alike != kDead || state == kDead)
+    return states_[state.index].alike;
+  State made;
+  made.accepts = states_[state.index].accepts;
+  const FrameNumbers terminals = states_[state.index].terminals;
+  for (const uint32_t number : terminals) {
+    SINTER_ASSIGN(const uint32_t one, alikeFrame(number));
+    made.terminals.push_back(one);
+  }
+  std::ranges::sort(made.terminals);
+  made.terminals.erase(std::unique(made.terminals.begin(), made.terminals.end()),
+                       made.terminals.end());
+  SINTER_ASSIGN(const StateId one, stateOf(std::move(made)));
+  states_[one.index].alike = one;
+  states_[state.index].alike = one;
+  return one;
+}
+
 void Automaton::readText(const Frame &at, ByteFrames &after) {
   const Expr &expr = grammar_.expr(at.expr);
-  const auto byte = static_cast<uint8_t>(grammar_.textOf(expr)[at.position]);
-  const bool isLast = at.position + 1 == expr.count;
-  after[byte].push_back(isLast ? at.next : frame(at.expr, at.position + 1, at.next));
+  after[static_cast<uint8_t>(grammar_.textOf(expr)[at.position])].push_back(textAfter(at));
+}
+
+uint32_t Automaton::textAfter(const Frame &at) {
+  const bool isLast = at.position + 1 == grammar_.expr(at.expr).count;
+  return isLast ? at.next : frame(at.expr, at.position + 1, at.next);
 }
 
 constexpr uint32_t kNoCode = UINT32_MAX;
@@ -316,7 +378,33 @@ Result<const Automaton::Row *> Automaton::row(StateId state) {
   return states_[state.index].row.get();
 }
 
+// What is left after one byte; nothing where a pair needs the whole row.
+Result<std::optional<Automaton::FrameNumbers>> Automaton::readByte(StateId state, uint8_t byte) {
+  FrameNumbers after;
+  SINTER_TRY(spend(states_[state.index].terminals.size()));
+  for (const uint32_t number : states_[state.index].terminals) {
+    const Frame at = frames_[number];
+    const Expr &expr = grammar_.expr(at.expr);
+    if (expr.kind == ExprKind::Text) {
+      if (static_cast<uint8_t>(grammar_.textOf(expr)[at.position]) == byte)
+        after.push_back(textAfter(at));
+    } else if (expr.kind == ExprKind::Characters) {
+      if (const uint32_t step = stepsOf(expr.begin, at.position)[byte]; step != kNoCode)
+        after.push_back(step == 0 ? at.next : frame(at.expr, step, at.next));
+    } else {
+      return std::nullopt;
+    }
+  }
+  return after;
+}
+
+// Rows are for states that many texts come to; those of a long text are of a byte each.
 Result<StateId> Automaton::next(StateId state, uint8_t byte) {
+  if (const auto &made = states_[state.index].row)
+    return (*made)[byte];
+  SINTER_ASSIGN(const std::optional<FrameNumbers> after, readByte(state, byte));
+  if (after)
+    return stateOf(*after);
   SINTER_ASSIGN(const Row *all, row(state));
   return (*all)[byte];
 }

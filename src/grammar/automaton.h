@@ -52,6 +52,12 @@ public:
   // Valid until the automaton dies.
   Result<const Row *> row(StateId state);
   Result<StateId> next(StateId state, uint8_t byte);
+  // From now on states are alike where they read the same texts of so many bytes, as far as their
+  // repetitions tell: once, before any call of alike().
+  void lookAhead(uint32_t bytes) { horizon_ = bytes; }
+  // One of the states that are alike, for all of them the same; the text may end in all of them or
+  // in none.
+  Result<StateId> alike(StateId state);
   // Dead where the text does not fit.
   Result<StateId> next(StateId state, std::string_view bytes);
   // The largest set, by its number, whose characters may all come next; nothing: there is none.
@@ -81,6 +87,7 @@ private:
   struct State {
     FrameNumbers terminals; // frames that read a byte
     bool accepts = false;
+    StateId alike = kDead; // kDead: not known
     std::unique_ptr<Row> row;
   };
   // Where the two sides of Both or Except are.
@@ -94,6 +101,9 @@ private:
 
   uint32_t frame(ExprId expr, uint32_t position, uint32_t next);
   Result<StateId> stateOf(const FrameNumbers &from);
+  Result<StateId> stateOf(State state);
+  uint32_t alikePosition(const Frame &frame) const;
+  Result<uint32_t> alikeFrame(uint32_t number);
   Result<void> close(FrameNumbers open, State &state);
   Result<void> expand(const Frame &frame, FrameNumbers &open);
   void expandRepeat(const Expr &expr, const Frame &frame, FrameNumbers &open);
@@ -101,7 +111,9 @@ private:
   bool readsByte(const Frame &frame) const;
   using ByteFrames = std::array<FrameNumbers, 256>; // what is left after each byte
   Result<void> readBytes(StateId state, ByteFrames &after);
+  Result<std::optional<FrameNumbers>> readByte(StateId state, uint8_t byte);
   void readText(const Frame &frame, ByteFrames &after);
+  uint32_t textAfter(const Frame &frame);
   void readCharacter(const Frame &frame, ByteFrames &after);
   bool mayRead(const Frame &frame, const CharacterSet &set) const;
   // What a set of characters reads: by byte the number of the PartialCode after it.
@@ -121,10 +133,12 @@ private:
 
   Grammar grammar_;
   uint64_t work_ = 0, pauseAt_ = UINT64_MAX;
-  size_t rowCount_ = 0;
+  size_t rowCount_ = 0, terminalCount_ = 0;
+  uint32_t horizon_ = UINT32_MAX;
   StateId start_;
   std::vector<Frame> frames_{Frame{}};
   std::unordered_map<Frame, uint32_t, FrameHash> numberOf_;
+  std::vector<uint32_t> alikeFrames_; // by frame; 0: not known
   std::vector<Pair> pairs_;
   std::map<Pair, uint32_t> pairNumbers_;
   std::unordered_map<uint32_t, bool> canEnd_; // of pairs

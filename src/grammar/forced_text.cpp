@@ -49,7 +49,8 @@ Result<void> ForcedText::accept(Automaton &automaton, StateId state, std::string
   constexpr size_t kMostSpaces = 64; // longer ones are no habit
   for (const char one : bytes) {
     const auto byte = static_cast<uint8_t>(one);
-    SINTER_ASSIGN(const Automaton::Row *row, automaton.row(state));
+    SINTER_ASSIGN(const StateId alike, automaton.alike(state));
+    SINTER_ASSIGN(const Automaton::Row *row, automaton.row(alike));
     hadChoice_ = hadChoice_ || isLayout(waysOf(*row));
     if (!isSpace(byte)) {
       if (hadChoice_ && place_.spaces.size() <= kMostSpaces)
@@ -57,7 +58,7 @@ Result<void> ForcedText::accept(Automaton &automaton, StateId state, std::string
       hadChoice_ = false;
     }
     place_.take(byte);
-    state = (*row)[byte];
+    SINTER_ASSIGN(state, automaton.next(state, byte));
   }
   return {};
 }
@@ -80,13 +81,14 @@ Result<std::string> ForcedText::from(Automaton &automaton, StateId state, size_t
   std::string text;
   Place place = place_;
   while (text.size() < most && !automaton.accepts(state)) {
-    SINTER_ASSIGN(const Automaton::Row *row, automaton.row(state));
+    SINTER_ASSIGN(const StateId alike, automaton.alike(state));
+    SINTER_ASSIGN(const Automaton::Row *row, automaton.row(alike));
     const std::optional<uint8_t> next = guess(*row, place);
     if (!next)
       break;
     text += static_cast<char>(*next);
     place.take(*next);
-    state = (*row)[*next];
+    SINTER_ASSIGN(state, automaton.next(state, *next));
   }
   while (!text.empty() && isSpace(static_cast<uint8_t>(text.back())))
     text.pop_back();

@@ -147,8 +147,7 @@ void Grammar::exclude(ExprId id) {
 }
 
 // Adds the parts with which a text of `expr` may begin.
-void Grammar::addLeading(const Expr &expr, const std::vector<bool> &nullable,
-                         std::vector<ExprId> &leading) const {
+void Grammar::addLeading(const Expr &expr, std::vector<ExprId> &leading) const {
   switch (expr.kind) {
   case ExprKind::Text:
   case ExprKind::Characters:
@@ -156,7 +155,7 @@ void Grammar::addLeading(const Expr &expr, const std::vector<bool> &nullable,
   case ExprKind::Sequence:
     for (const ExprId part : childrenOf(expr)) {
       leading.push_back(part);
-      if (!nullable[part.index])
+      if (!nullable_[part.index])
         return;
     }
     return;
@@ -195,18 +194,18 @@ Result<void> Grammar::check() {
       return fail(Code::InvalidArgument, "rule '" + rule.name + "' is used and not defined");
   excluded_.assign(exprs_.size(), false);
   matching_ = fixpoint(&Grammar::neededToMatch);
+  nullable_ = fixpoint(&Grammar::neededToBeNullable);
   return checkLeftRecursion();
 }
 
 Result<void> Grammar::checkLeftRecursion() const {
-  const std::vector<bool> nullable = fixpoint(&Grammar::neededToBeNullable);
   std::vector<Mark> marks(exprs_.size(), Mark::New);
   for (const Rule &rule : rules_) {
     std::vector<Visit> path;
     const auto enter = [&](ExprId id) {
       marks[id.index] = Mark::OnPath;
       path.push_back({id, {}});
-      addLeading(expr(id), nullable, path.back().leading);
+      addLeading(expr(id), path.back().leading);
     };
     if (marks[rule.body.index] == Mark::New)
       enter(rule.body);
@@ -227,6 +226,14 @@ Result<void> Grammar::checkLeftRecursion() const {
     }
   }
   return {};
+}
+
+size_t Grammar::bytes() const {
+  size_t bytes = bytes_.capacity() + exprs_.capacity() * sizeof(Expr) +
+                 children_.capacity() * sizeof(ExprId) + rules_.capacity() * sizeof(Rule);
+  for (const CharacterSet &set : sets_)
+    bytes += sizeof(set) + set.ranges().size_bytes();
+  return bytes;
 }
 
 Result<Sha256Digest> Grammar::digest() const {

@@ -103,12 +103,16 @@ public:
   }
   ExprId bodyOf(const Expr &call) const { return rules_[call.begin].body; }
   size_t exprCount() const { return exprs_.size(); }
+  // Of memory, about.
+  size_t bytes() const;
   // Of all that it has, so that grammars made in the same way have the same.
   Result<Sha256Digest> digest() const;
   // That no text matches, which check() cannot know of Both and Except.
   void exclude(ExprId id);
   // Whether any text matches; known after check().
   bool canMatch(ExprId id) const { return matching_[id.index]; }
+  // False only where all its texts have a byte; known after check().
+  bool mayBeEmpty(ExprId id) const { return nullable_[id.index]; }
 
 private:
   struct Rule {
@@ -124,15 +128,14 @@ private:
   Result<void> checkLeftRecursion() const;
   uint32_t neededToMatch(const Expr &expr) const;
   uint32_t neededToBeNullable(const Expr &expr) const;
-  void addLeading(const Expr &expr, const std::vector<bool> &nullable,
-                  std::vector<ExprId> &leading) const;
+  void addLeading(const Expr &expr, std::vector<ExprId> &leading) const;
 
   std::vector<Expr> exprs_;
   std::string bytes_;
   std::vector<CharacterSet> sets_;
   std::vector<ExprId> children_;
   std::vector<Rule> rules_;
-  std::vector<bool> excluded_, matching_; // by expression
+  std::vector<bool> excluded_, matching_, nullable_; // by expression
   ExprId root_;
 };
 

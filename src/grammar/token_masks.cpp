@@ -1,5 +1,6 @@
-// A mask is a walk over the tree of tokens. Where any characters of a set fit, as within a string,
-// tokens of them alone are taken from a ready set, and the walk sees the few others.
+// A mask is a walk over the tree of tokens, the same for states that are alike as far as the
+// longest token goes. Where any characters of a set fit, as within a string, tokens of them alone
+// are taken from a ready set, and the walk sees the few others.
 #include "grammar/token_masks.h"
 
 #include <algorithm>
@@ -27,11 +28,12 @@ Result<TokenMasks::Run> TokenMasks::runOf(StateId state) {
     if (step->after == kDead)
       return run;
     ++run.length;
-    if (step->after == state) { // for ever so
+    SINTER_ASSIGN(const StateId after, automaton_->alike(step->after));
+    if (after == state) { // for ever so, as far as tokens go
       run.length = PlainTokens::kMost;
       break;
     }
-    state = step->after;
+    state = after;
   }
   run.isExact = true; // longer tokens are among the rest
   return run;
@@ -44,21 +46,27 @@ const PlainTokens &TokenMasks::plainTokens(uint32_t set) {
   return *made;
 }
 
+Result<const Automaton::Row *> TokenMasks::rowOf(StateId state) {
+  SINTER_ASSIGN(const StateId alike, automaton_->alike(state));
+  return automaton_->row(alike);
+}
+
 Result<void> TokenMasks::walk(std::span<const TokenTrie::Node> nodes, StateId state,
                               TokenBits &bits) {
-  path_.assign(size_t{trie_->longest()} + 1, state);
+  path_.resize(size_t{trie_->longest()} + 1);
+  SINTER_ASSIGN(path_[0], rowOf(state));
   for (size_t i = 0; i < nodes.size();) {
     const TokenTrie::Node &node = nodes[i];
-    SINTER_ASSIGN(const Automaton::Row *row, automaton_->row(path_[node.depth - 1]));
-    const StateId next = (*row)[node.byte];
+    const StateId next = (*path_[node.depth - 1])[node.byte];
     if (next == kDead) {
       i = node.end;
       continue;
     }
-    path_[node.depth] = next;
     for (const uint32_t token : trie_->tokensOf(node))
       bits[token / 64] |= uint64_t{1} << token % 64;
-    ++i;
+    if (node.end > ++i) {
+      SINTER_ASSIGN(path_[node.depth], rowOf(next));
+    }
   }
   return {};
 }
@@ -84,7 +92,8 @@ Result<void> TokenMasks::fill(StateId state, TokenBits &bits) {
   return walk(trie_->nodes(), state, bits);
 }
 
-Result<std::shared_ptr<const TokenBits>> TokenMasks::maskOf(StateId state) {
+Result<std::shared_ptr<const TokenBits>> TokenMasks::maskOf(StateId exact) {
+  SINTER_ASSIGN(const StateId state, automaton_->alike(exact));
   if (const auto found = maskNumbers_.find(state.index); found != maskNumbers_.end()) {
     masks_.splice(masks_.begin(), masks_, found->second);
     return masks_.front().second;

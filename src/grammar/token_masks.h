@@ -16,7 +16,9 @@ public:
   // `ends`: tokens that end a text.
   TokenMasks(std::unique_ptr<Automaton> automaton, std::shared_ptr<const TokenTrie> trie,
              std::vector<uint32_t> ends = {})
-      : automaton_(std::move(automaton)), trie_(std::move(trie)), ends_(std::move(ends)) {}
+      : automaton_(std::move(automaton)), trie_(std::move(trie)), ends_(std::move(ends)) {
+    automaton_->lookAhead(trie_->longest() + 1);
+  }
 
   Automaton &automaton() { return *automaton_; }
   const Automaton &automaton() const { return *automaton_; }
@@ -45,6 +47,7 @@ private:
   Result<Run> runOf(StateId state);
   bool isWorthReady(const Run &run) const;
   Result<const SetStep *> stepOf(StateId state, uint32_t set);
+  Result<const Automaton::Row *> rowOf(StateId state);
   Result<void> walk(std::span<const TokenTrie::Node> nodes, StateId state, TokenBits &bits);
   const PlainTokens &plainTokens(uint32_t set);
 
@@ -56,7 +59,7 @@ private:
   std::unordered_map<uint32_t, decltype(masks_)::iterator> maskNumbers_;
   std::unordered_map<uint32_t, SetStep> steps_; // by state, of its widest set
   std::unordered_map<uint32_t, std::shared_ptr<const PlainTokens>> plain_; // by set
-  std::vector<StateId> path_;                                              // by depth in the tree
+  std::vector<const Automaton::Row *> path_;                               // by depth in the tree
 };
 
 } // namespace sinter::grammar

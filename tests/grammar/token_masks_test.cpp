@@ -3,6 +3,7 @@
 #include "grammar/token_masks.h"
 
 #include <random>
+#include <set>
 
 namespace sinter::grammar {
 namespace {
@@ -47,7 +48,18 @@ const char *const kGrammars[] = {
     R"(root ::= "\"" [^"\\]{0,5} "\"")",
     R"(root ::= [a-z\u00e0-\u00ff ]{3,40} ".")",
     R"(root ::= ("th" | "tha" | "a" "th"*)+)",
+    R"(root ::= ("a" | "b" [ab]){30,90} "th" ([a-z] "."?){0,70})",
 };
+
+void expectMasksOf(TokenMasks &masks, StateId state, const std::vector<std::string> &words) {
+  const auto bits = masks.maskOf(state);
+  ASSERT_TRUE(bits) << bits.error().toString();
+  for (uint32_t token = 0; token < words.size(); ++token) {
+    const bool fits =
+        !words[token].empty() && *masks.automaton().next(state, words[token]) != kDead;
+    ASSERT_EQ((**bits)[token / 64] >> token % 64 & 1, fits) << words[token];
+  }
+}
 
 TEST(TokenMasks, EqualEachTokenAlone) {
   const std::vector<std::string> words = drawnVocabulary(7, 1500);
@@ -70,6 +82,32 @@ TEST(TokenMasks, EqualEachTokenAlone) {
         break;
       state = *masks.after(state, allowed[random() % allowed.size()]);
     }
+  }
+}
+
+// A repetition's counts that no token reaches make no difference, so few masks are made of it.
+TEST(TokenMasks, AreSharedByCountsFarFromTheirBounds) {
+  const std::vector<std::string> words = drawnVocabulary(7, 600);
+  const char *const grammars[] = {R"(root ::= "\"" ([^"\\] | "\\" ["\\n]){300,2000} "\"")",
+                                  R"(root ::= ([a-z]+ " "){300,2000} ".")"};
+  for (const char *text : grammars) {
+    TokenMasks masks(gbnf(text), trieOf(words));
+    Automaton &automaton = masks.automaton();
+    std::set<uint32_t> all, alike;
+    StateId state = automaton.start();
+    std::mt19937 random(3);
+    const std::string_view letters = text[9] == '(' ? "ab " : "\"ab";
+    for (int i = 0; i < 1900; ++i) {
+      StateId next = kDead;
+      while (next == kDead || automaton.accepts(next))
+        next = *automaton.next(state, static_cast<uint8_t>(letters[random() % letters.size()]));
+      state = next;
+      all.insert(state.index);
+      alike.insert(automaton.alike(state)->index);
+      if (i % 97 == 0)
+        expectMasksOf(masks, state, words);
+    }
+    EXPECT_LT(alike.size() * 4, all.size()) << text;
   }
 }
 

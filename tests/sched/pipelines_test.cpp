@@ -298,8 +298,6 @@ TEST(OpaquePipelines, AreRefusedWhereTheProductDoesNotFit) {
       "'sched.acc_read' op names 'vulkan.cooperative.16x16x16.f32.bf16' for accumulators of 64, 24 "
       "over 128 threads, expected an instruction of the processor with opaque accumulators, and "
       "whole fragments for each subgroup");
-  EXPECT_EQ(opaqueWith("make_pipeline :", "make_pipeline swizzled :"),
-            "'sched.stage_store' op writes to a swizzled pipeline, expected a plain one");
 }
 
 // ---- a tile in registers with a pipeline ----

@@ -188,6 +188,20 @@ KernelCase pipelineSlotCase(int64_t m, int64_t n) {
   return withSlots(c, "epilogue", p, kernels::gemm);
 }
 
+// The right operand is dequantized from such blocks, beside the matmul of the step before.
+KernelCase pipelineBlockCase(const std::string &format, int64_t interleave, int64_t m, int64_t n) {
+  const int64_t block = findBlockFormat(llvm::StringRef(format).upper())->blockLength;
+  KernelCase c = gemmCase("bf16", format, true, m, n, std::max<int64_t>(64, block));
+  c.label = "pipeline_" + c.label + "_rows_" + std::to_string(interleave);
+  c.settings["activation"] = "bf16";
+  c.settings["constant_b"] = "true";
+  c.settings["interleave"] = std::to_string(interleave);
+  c.rounds = 1;
+  c.extents = {{"M", {1, m + 1}}, {"N", {8, n + 8}}, {"K", {block, 3 * block}}};
+  c.bound = {2e-5, 4e-3};
+  return c;
+}
+
 // Attention whose products processors' instructions make, in 16 bits.
 KernelCase backToBackCase(AttentionCase a) {
   a.cache = "bf16";
@@ -253,6 +267,11 @@ const std::vector<PipelineRun> &pipelineRuns() {
     for (const KernelCase &c : cases)
       for (const SimtKind &kind : asyncKinds())
         made.push_back({c, kind});
+    for (const KernelCase &c :
+         {pipelineBlockCase("q8_0", 8, 128, 64), pipelineBlockCase("q4_0", 16, 64, 64),
+          pipelineBlockCase("q4_k", 8, 64, 64), pipelineBlockCase("iq4_xs", 8, 64, 64)})
+      for (const SimtKind &kind : ArrayRef(asyncKinds()).take_front(2))
+        made.push_back({c, kind});
     for (const KernelCase &c : backToBackCases())
       for (const SimtKind &kind : ArrayRef(asyncKinds()).drop_back()) // which copies nothing
         made.push_back({c, kind});
@@ -275,6 +294,26 @@ const std::vector<PipelineRun> &pipelineRuns() {
     });
   }();
   return runs;
+}
+
+// Counts operations of such a case's loop.
+template <class Op> int64_t inLoops(const KernelCase &c, const SimtKind &kind) {
+  Scheduled s = schedule(c, kind.facts);
+  EXPECT_TRUE(s.lanes) << s.message;
+  int64_t found = 0;
+  if (s.lanes)
+    s.lanes->walk([&](Op op) { found += op->template getParentOfType<scf::ForOp>() ? 1 : 0; });
+  return found;
+}
+
+TEST(Pipelines, StepsOfDequantizedBlocksFeedInstructionsFromSharedMemory) {
+  const SimtKind &ampere = asyncKinds()[0], &hopper = asyncKinds()[1];
+  for (const char *format : {"q8_0", "q4_k"}) {
+    const KernelCase c = pipelineBlockCase(format, 8, 64, 64);
+    EXPECT_EQ(inLoops<sched::MatrixAsyncOp>(c, hopper) / 2, 4) << format << ": aligned or not";
+    EXPECT_EQ(inLoops<sched::SharedLoadOp>(c, hopper), 0) << format;
+    EXPECT_GT(inLoops<sched::SharedMatricesOp>(c, ampere), 0) << format;
+  }
 }
 
 class PipelineConformance : public testing::TestWithParam<size_t> {};

@@ -402,6 +402,13 @@ static tile::ViewType viewInFileOrder(const Class &c) {
   return {};
 }
 
+// Whether a value of the class is stored to a stage of a pipeline.
+static bool isStaged(const Class &c) {
+  return llvm::any_of(c.values, [](Value value) {
+    return llvm::any_of(value.getUsers(), llvm::IsaPred<StageStoreOp>);
+  });
+}
+
 // Elements that share bytes go to one thread where it has several. Neighbouring threads read
 // neighbouring bytes: of interleaved rows, then of a row.
 SimtLayout Assigner::alongBlocks(const Class &c, tile::ViewType view) const {
@@ -422,6 +429,11 @@ SimtLayout Assigner::alongBlocks(const Class &c, tile::ViewType view) const {
         --left, --most;
       }
   };
+  // What goes to a stage is stored row by row, and scales are read once for as much of a row.
+  if (isStaged(c))
+    for (int bit = 0; registers.size() < perThread && (int64_t(1) << bit) < c.shape[axis]; ++bit)
+      if (LayoutBit next{axis, bit}; !llvm::is_contained(registers, next))
+        registers.push_back(next);
   if (view.getInterleave() && axis == 1)
     spread(0, llvm::Log2_64(view.getInterleave()));
   spread(axis, llvm::Log2_64(facts_.subgroup));

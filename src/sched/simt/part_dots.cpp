@@ -19,7 +19,7 @@ bool isElementwise(Operation *op) {
          op->getNumResults() == 1 && op->getNumOperands() > 0;
 }
 
-/// Elements [start, start + length) of tiles along their last axis.
+/// Elements [start, start + length) of tiles along their last axis; a null start is 0.
 class PartMaker {
 public:
   PartMaker(OpBuilder &b, Value start, int64_t length) : b_(b), start_(start), length_(length) {}
@@ -53,7 +53,8 @@ private:
   }
   SmallVector<Value> advanced(OperandRange offsets) {
     SmallVector<Value> at(offsets);
-    at.back() = b_.createOrFold<arith::AddIOp>(at.back().getLoc(), at.back(), start_);
+    if (start_)
+      at.back() = b_.createOrFold<arith::AddIOp>(at.back().getLoc(), at.back(), start_);
     return at;
   }
   Value build(Operation *maker, RankedTensorType type);
@@ -118,6 +119,62 @@ void eraseUnused(Value tile) {
       eraseUnused(operand);
 }
 
+// What operands are made of in the matmul's block, scalars left out.
+DenseSet<Operation *> makersOf(tile::DotOp dot) {
+  DenseSet<Operation *> makers;
+  SmallVector<Value> work{dot.getA(), dot.getB()};
+  while (!work.empty()) {
+    Operation *maker = work.pop_back_val().getDefiningOp();
+    if (maker && maker->getBlock() == dot->getBlock() && makers.insert(maker).second)
+      for (Value operand : maker->getOperands())
+        if (isa<RankedTensorType>(operand.getType()))
+          work.push_back(operand);
+  }
+  return makers;
+}
+
+// The loop around a matmul that may take shorter steps instead: its counter is where loads of the
+// operands begin along K, and nothing else; null where it is more.
+scf::ForOp loopAlongK(tile::DotOp dot) {
+  auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
+  if (!loop || getConstantIntValue(loop.getStep()) != tileType(dot.getA()).getDimSize(1))
+    return {};
+  const DenseSet<Operation *> makers = makersOf(dot);
+  Value counter = loop.getInductionVar();
+  auto beginsAt = [&](OperandRange offsets) {
+    return !offsets.empty() && offsets.back() == counter &&
+           !llvm::is_contained(offsets.drop_back(), counter);
+  };
+  for (Operation *user : counter.getUsers()) {
+    auto load = dyn_cast<tile::LoadOp>(user);
+    auto blocks = dyn_cast<BlockLoadOp>(user);
+    if (!makers.contains(user) || !(load     ? beginsAt(load.getOffsets())
+                                    : blocks ? beginsAt(blocks.getOffsets())
+                                             : false))
+      return {};
+  }
+  for (Operation *maker : makers)
+    for (Operation *user : maker->getUsers())
+      if (user != dot && !makers.contains(user))
+        return {};
+  return loop;
+}
+
+// Steps of a part each take the place of the loop's own.
+void shortenSteps(scf::ForOp loop, tile::DotOp dot, int64_t part) {
+  OpBuilder b(dot);
+  PartMaker parts(b, Value(), part);
+  Value a = parts.make(dot.getA()), right = parts.make(dot.getB());
+  Value sum = tile::DotOp::create(b, dot.getLoc(), dot.getResult().getType(), a, right,
+                                  dot.getAcc(), /*transposeB=*/true);
+  b.setInsertionPoint(loop);
+  loop.setStep(arith::ConstantIndexOp::create(b, loop.getLoc(), part));
+  dot.getResult().replaceAllUsesWith(sum);
+  SmallVector<Value> operands{dot.getA(), dot.getB()};
+  dot.erase();
+  llvm::for_each(operands, eraseUnused);
+}
+
 void makeParts(tile::DotOp dot, int64_t part) {
   OpBuilder b(dot);
   Location loc = dot.getLoc();
@@ -151,8 +208,13 @@ void partDots(tile::KernelOp kernel, const SimtFacts &facts) {
         PartMaker::canMake(dot.getB()))
       work.emplace_back(dot, part);
   });
-  for (auto [dot, part] : work)
-    makeParts(dot, part);
+  for (auto [dot, part] : work) {
+    // One loop, whose pipelines go on from one of the longer steps to the next.
+    if (scf::ForOp loop = facts.asyncCopies ? loopAlongK(dot) : scf::ForOp())
+      shortenSteps(loop, dot, part);
+    else
+      makeParts(dot, part);
+  }
 }
 
 } // namespace sinter::sched

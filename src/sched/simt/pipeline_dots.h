@@ -13,6 +13,9 @@ namespace sinter::sched {
 /// processor has an instruction that reads shared memory, the matmul reads the pipelines. Otherwise
 /// it multiplies part by part along K what was read one part before, and the loop hands the next
 /// step's first part on. Other loops stay as they are.
+///
+/// The right tile may be dequantized from blocks too: while the matmul of one step runs, threads
+/// make the next step's tile and store it to a stage.
 void pipelineDots(tile::KernelOp kernel, int64_t threads, const SimtFacts &facts);
 
 /// Whether stage copies can stand for a load: of a view that nobody writes, whole pieces of 16

@@ -10,8 +10,8 @@ namespace {
 // Whether the loop writes to no view. What other loads than those of constants read may change.
 bool onlyLoads(scf::ForOp loop) {
   return llvm::all_of(loop.getBody()->without_terminator(), [](Operation &op) {
-    return isa<ViewLoadOp, MatrixOp, CopyAsyncOp, CopyCommitOp, CopyWaitOp, BarrierOp,
-               SharedLoadOp>(op) ||
+    return isa<ViewLoadOp, MatrixOp, CopyAsyncOp, CopyCommitOp, CopyWaitOp, BarrierOp, SharedLoadOp,
+               SharedStoreOp, SharedMatricesOp, MatrixFenceOp, MatrixAsyncOp, MatrixWaitOp>(op) ||
            isMemoryEffectFree(&op);
   });
 }

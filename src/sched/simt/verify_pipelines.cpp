@@ -229,8 +229,6 @@ private:
   }
 
   LogicalResult verifyPut(StageStoreOp op) {
-    if (isSwizzled(op.getPipeline()))
-      return op.emitOpError() << "writes to a swizzled pipeline, expected a plain one";
     RankedTensorType tile = tileOf(op.getPipeline());
     return verifyTile(op, op.getValue(), tile.getShape(), tile.getElementType());
   }

@@ -62,9 +62,6 @@ tile.kernel @gemm(%a: !a {tile.name = "a"}, %b: !b {tile.name = "b"}, %out: !out
   %flying = scf.for %at = %c0 to %k step %c64 iter_args(%acc = %zero) -> !accumulators {
     %step = arith.divui %at, %c64 : index
     sched.await 1
-    %inPipeline = arith.remui %step, %depth : index
-    %place = arith.index_cast %inPipeline : index to i32
-    %sum = sched.stage_dot "nvidia.wgmma.m64n64k16.f32.bf16" %pipelineA, %pipelineB[%place], %acc pending 1 : !pipelineA, !pipelineB, !accumulators -> !accumulators
     %later = arith.addi %at, %c128 : index
     %stepLater = arith.addi %step, %c2 : index
     %inPipelineLater = arith.remui %stepLater, %depth : index
@@ -72,6 +69,9 @@ tile.kernel @gemm(%a: !a {tile.name = "a"}, %b: !b {tile.name = "b"}, %out: !out
     sched.stage_copy %a[%atM, %later] to %pipelineA[%placeLater] : !a, !pipelineA
     sched.stage_copy %b[%atN, %later] to %pipelineB[%placeLater] : !b, !pipelineB
     sched.commit
+    %inPipeline = arith.remui %step, %depth : index
+    %place = arith.index_cast %inPipeline : index to i32
+    %sum = sched.stage_dot "nvidia.wgmma.m64n64k16.f32.bf16" %pipelineA, %pipelineB[%place], %acc pending 1 : !pipelineA, !pipelineB, !accumulators -> !accumulators
     scf.yield %sum : !accumulators
   }
   sched.await 0

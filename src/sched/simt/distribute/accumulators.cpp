@@ -14,6 +14,8 @@ static RankedTensorType tileOf(Value pipeline) {
 
 LogicalResult Distributor::emitStageStore(StageStoreOp op) {
   const PipelineBuffer &pipeline = pipelines_.find(op.getPipeline().getDefiningOp())->second;
+  if (pipeline.swizzled)
+    return storePieces(op, pipeline);
   Type element = tileOf(op.getPipeline()).getElementType();
   SharedTile shared{{pipeline.rowBytes / elementBytes(element), 1}, pipeline.base, element};
   step_ = mul(scalarOf(op.getStage()), int32(pipeline.stageBytes));

@@ -3,6 +3,8 @@
 #include "sched/sched.h"
 #include "sched/simt/distribute/block_reader.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace sinter::sched {
@@ -154,8 +156,82 @@ Value BlockReader::aboveBase(const Field &field, const BlockElement &item) {
     return {};
   if (isSignedByte(field))
     four = fold<arith::XOrIOp>(four, int32(kSigns));
-  const int64_t selector = 0x7404 | (item.fixed & kNeighbours) << 4;
-  return reinterpreted(permuted(four, int32(kSingleBase), int32(selector)));
+  return liftedByte(four, item.fixed & kNeighbours);
+}
+
+// One of four bytes above kSingleBase.
+Value BlockReader::liftedByte(Value four, uint32_t number) {
+  return reinterpreted(permuted(four, int32(kSingleBase), int32(0x7404 | number << 4)));
+}
+
+// Whether codes of four neighbours are bytes from which bit operations make their numbers.
+static bool hasNumbersOfBytes(const BlockFormat &format) {
+  const bool oneCode = format.runCount == 1 && !format.runs[0].strided && format.runs[0].lanes == 1;
+  const bool sixteen = format.table.count == 16 && format.table.lanes == 1;
+  const bool plain = format.code.number == Number::Unsigned || isSignedByte(format.code);
+  return oneCode && !format.sign.present() && !format.zero.field.present() &&
+         (format.table.present() ? sixteen : plain);
+}
+
+BlockReader::Lifted BlockReader::liftedNumber(const BlockElement &at) {
+  if (!at.row || at.mask & kNeighbours || !hasNumbersOfBytes(format_))
+    return {};
+  BlockElement first = at;
+  first.fixed &= ~kNeighbours;
+  Value four = rawFour(format_.code, first);
+  if (!four)
+    return {};
+  if (format_.table.present())
+    four = byTable(four);
+  const bool isSigned = format_.table.present() || isSignedByte(format_.code);
+  if (isSigned)
+    four = fold<arith::XOrIOp>(four, int32(kSigns));
+  const auto zero = static_cast<int32_t>(format_.zero.base) + (isSigned ? 1 << (kByteBits - 1) : 0);
+  return {liftedByte(four, at.fixed & kNeighbours), static_cast<int32_t>(kSingleBaseValue) + zero};
+}
+
+// Bits of a scale's mantissa; all of them where they are not known to be fewer.
+static uint32_t mantissaBits(const GroupFactor &factor) {
+  constexpr uint32_t kHalf = 11;
+  const bool whole = factor.level2Length && factor.step == 1 && factor.offset == 0 &&
+                     (factor.level2.number == Number::Unsigned || isSignedByte(factor.level2));
+  if (factor.level1.number != Number::F16 ||
+      !(whole || (!factor.level2Length && factor.offset == 1)))
+    return std::numeric_limits<float>::digits;
+  return kHalf + (whole ? factor.level2.width() : 0);
+}
+
+static bool isExact(uint32_t bits) {
+  return bits <= std::numeric_limits<float>::digits;
+}
+
+static uint32_t mantissaBits(int32_t whole) {
+  const auto bits = static_cast<uint32_t>(whole);
+  return static_cast<uint32_t>(llvm::bit_width(bits) - llvm::countr_zero(bits));
+}
+
+// One multiply-add where the product is exact, so that no bit differs from two operations.
+Value BlockReader::value(const BlockElement &at) {
+  Value scale = factor(format_.scale, at);
+  const bool hasMin = format_.min.present();
+  const Lifted lifted = liftedNumber(at);
+  const uint32_t bits = mantissaBits(format_.scale);
+  auto fma = [&](Value number, Value more) {
+    return math::FmaOp::create(b_, loc_, number, scale, more).getResult();
+  };
+  auto withMin = [&](Value scaled) {
+    return hasMin ? fold<arith::SubFOp>(scaled, factor(format_.min, at)) : scaled;
+  };
+  if (!lifted.value)
+    return withMin(fold<arith::MulFOp>(scale, number(at)));
+  Value base = real(-static_cast<float>(lifted.base));
+  if (isExact(bits + mantissaBits(lifted.base)))
+    return withMin(fma(lifted.value, fold<arith::MulFOp>(scale, base)));
+  Value number = fold<arith::AddFOp>(lifted.value, base);
+  const uint32_t codeBits = format_.table.present() ? kByteBits : format_.code.width();
+  if (hasMin && isExact(bits + codeBits))
+    return fma(number, arith::NegFOp::create(b_, loc_, factor(format_.min, at)));
+  return withMin(fold<arith::MulFOp>(scale, number));
 }
 
 // level1 * (step * level2 + offset): with level2 above a base one multiply-add, which is exact.

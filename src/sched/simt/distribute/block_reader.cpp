@@ -523,9 +523,4 @@ Value BlockReader::number(const BlockElement &at) {
   return fold<arith::SubFOp>(fromInteger(whole), value);
 }
 
-Value BlockReader::value(const BlockElement &at) {
-  Value scaled = fold<arith::MulFOp>(factor(format_.scale, at), number(at));
-  return format_.min.present() ? fold<arith::SubFOp>(scaled, factor(format_.min, at)) : scaled;
-}
-
 } // namespace sinter::sched

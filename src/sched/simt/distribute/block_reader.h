@@ -75,6 +75,13 @@ private:
   Pairs smallFloats(Value codes);
   Value permuted(Value low, Value high, Value selector);
   Value aboveBase(const Field &field, const BlockElement &item);
+  Value liftedByte(Value four, uint32_t number);
+  /// A number that is `base` too large.
+  struct Lifted {
+    Value value; // null where the format has no such form
+    int32_t base = 0;
+  };
+  Lifted liftedNumber(const BlockElement &at);
 
   // Bits of fields.
   BlockElement itemOf(const BlockElement &at, uint32_t length);

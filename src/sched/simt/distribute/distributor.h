@@ -210,6 +210,7 @@ private:
   /// Where the first stage's tile lies, and i32: how far from there the operation's stage begins.
   SharedTile stageOf(StageReadOp op);
   Value stageStart(StageReadOp op);
+  LogicalResult storePieces(StageStoreOp op, const PipelineBuffer &pipeline);
   LogicalResult emitStageDot(StageDotOp op);
   LogicalResult emitTileDot(TileDotOp op);
   LogicalResult emitSettle(SettleOp op);

@@ -160,6 +160,37 @@ LogicalResult Distributor::emitStageCopy(StageCopyOp op) {
   return success();
 }
 
+// Elements of a piece that a thread holds, wherever its registers have them.
+static int64_t neighboursOf(const SimtLayout &layout, int64_t most) {
+  int64_t count = 1;
+  for (int bit = 0; count < most && llvm::is_contained(layout.registerBits(), LayoutBit{1, bit});
+       ++bit)
+    count *= 2;
+  return count;
+}
+
+// To a swizzled stage, as much of a piece at once as a thread has.
+LogicalResult Distributor::storePieces(StageStoreOp op, const PipelineBuffer &pipeline) {
+  SimtLayout layout = SimtLayout::of(op.getValue().getType());
+  Type element = cast<RankedTensorType>(op.getValue().getType()).getElementType();
+  const int64_t bytes = elementBytes(element), count = neighboursOf(layout, kPiece / bytes);
+  const Registers &registers = registersOf(op.getValue());
+  Value start = stageByte(pipeline, op.getStage()), first = firstCopy(layout);
+  for (int64_t number = 0; number < layout.registers(); ++number) {
+    SmallVector<int64_t> coords = layout.registerCoords(number);
+    if (coords[1] % count || isPadding(layout, number))
+      continue;
+    SmallVector<Value> piece;
+    for (int64_t next = 0; next < count; ++next)
+      piece.push_back(registers[layout.registerAt({coords[0], coords[1] + next})]);
+    Value own = both(first, inTile(layout, number));
+    SharedStoreOp::create(b_, loc_, vectorFrom(piece),
+                          add(start, pipelineByte(pipeline, layout, number, bytes)),
+                          own ? own : yes());
+  }
+  return success();
+}
+
 // Pairs of neighbours along the last axis, four threads along it and eight along the other: the
 // rows of 8 x 8 matrices.
 static bool isMatrixLayout(const SimtLayout &layout) {

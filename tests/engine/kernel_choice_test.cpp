@@ -273,6 +273,23 @@ TEST(KernelChoice, TilesOfPromptsAreLargerWhereWeightsAreManyAndSharedMemoryHold
   EXPECT_EQ(tileOf(f16, f16, 6144, kMuch, MBucket::Prefill, 96).second, 64);
 }
 
+TEST(KernelChoice, ATileOfManyColumnsHasALongSideWhereInstructionsReadSharedMemory) {
+  auto tileOf = [](kernel::Element a, kernel::Element b, int64_t n, bool any = true) {
+    auto p =
+        chooseGemm(a, b, n, 4096, MBucket::Prefill, {.kind = TargetKind::Simt, .bfloatRows = true});
+    growTile(p, 227 * 1024, any, /*readsShared=*/true);
+    return std::pair(p.blockM, p.blockN);
+  };
+  using Tile = std::pair<int64_t, int64_t>;
+  const kernel::Element f16 = kernel::F16, bf16 = kernel::BF16, q8 = kernel::block("q8_0");
+  EXPECT_EQ(tileOf(bf16, q8, 4096), Tile(128, 128));
+  EXPECT_EQ(tileOf(bf16, q8, 28672), Tile(256, 128)) << "dequantized for more rows";
+  EXPECT_EQ(tileOf(f16, f16, 4096), Tile(128, 128));
+  EXPECT_EQ(tileOf(f16, f16, 28672), Tile(128, 256));
+  EXPECT_EQ(tileOf(f16, f16, 6144, false), Tile(256, 64)) << "heads keep their columns";
+  EXPECT_EQ(tileOf(bf16, q8, 1024), Tile(64, 64)) << "few weights";
+}
+
 // Of SmolLM2 gate and up, of 8B models queries, keys and values, and the output matrix.
 TEST(KernelChoice, BlocksOfQueriesFillTheRowsOfProductsFromRings) {
   EXPECT_EQ(chooseQueryTile(1, 128), 128);

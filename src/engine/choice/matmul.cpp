@@ -23,7 +23,7 @@ static constexpr int64_t kShortK = 2048, kStepOfLongK = 1024;
 // Prefill tiles where weights are so many and a thread block shares so many bytes: a multistage
 // pipeline of operands, and accumulators that are stored part by part.
 static constexpr int64_t kLargeTile = 128, kWeightsForLargeTiles = int64_t(4) << 20;
-static constexpr int64_t kRowsOfDequantized = 256, kWeightsForDequantized = int64_t(8) << 20;
+static constexpr int64_t kLongSide = 256, kWeightsForDequantized = int64_t(8) << 20;
 static constexpr int64_t kBytesForLargeTiles = 200 * 1024;
 
 // Columns of a product's tile: as many of `panel` as leave an even number of whole tiles, so that
@@ -139,22 +139,37 @@ void fitStep(kernels::Gemm &p, int64_t sharedBytes) {
   p.blockK = blocks ? llvm::alignTo(step, wholeBlocks(p)) : step;
 }
 
+// Where an instruction reads shared memory and columns are programs enough, a tile of 256: weights
+// are dequantized for twice as many rows, others meet twice as many columns (512 rows on an H200,
+// us in tiles of 128 x 128 and in these: 28672 x 4096 Q8_0 320 and 269, Q4_K 357 and 289, F16 235
+// and 213; 6144 x 4096 Q8_0 93 and 67; 4096 x 14336, which has too few columns, Q8_0 167 and 207).
+static void growLongSide(kernels::Gemm &p, bool dequantizes, bool anyColumns) {
+  constexpr int64_t kEnoughColumns = 36 * kLargeTile;
+  if (p.n < kEnoughColumns)
+    return;
+  if (dequantizes || !anyColumns)
+    p.blockM = kLongSide;
+  else if (kLongSide % std::max<int64_t>(1, p.epilogueStore.columns) == 0)
+    p.blockN = kLongSide;
+}
+
 // A larger tile reads either operand less often, and weights that a product dequantizes are
 // dequantized once for all of its rows (512 rows on an H200, 28672 x 4096 and 4096 x 14336: F16 in
 // tiles of 128 x 128 instead of 64 x 64 0.75 and 0.56 of the time; Q8_0 of 256 x 64 0.90 and 0.83).
 // Few weights are too few programs then (0.6B in Q8_0 on an H100: 0.85 of the speed).
-void growTile(kernels::Gemm &p, int64_t sharedBytes, bool anyColumns) {
+void growTile(kernels::Gemm &p, int64_t sharedBytes, bool anyColumns, bool readsShared) {
   const bool halves = p.a == p.b && (p.b == kernel::F16 || p.b == kernel::BF16);
   const bool dequantizes = p.b.isBlock() && p.activation == kernel::BF16;
-  if (p.blockM == 1 || p.blockN > kLargeTile || sharedBytes < kBytesForLargeTiles)
+  const int64_t least = dequantizes ? kWeightsForDequantized : kWeightsForLargeTiles;
+  if (p.blockM == 1 || p.blockN > kLargeTile || sharedBytes < kBytesForLargeTiles ||
+      !(halves || dequantizes) || p.n * p.k < least)
     return;
-  if (dequantizes && p.n * p.k >= kWeightsForDequantized)
-    p.blockM = kRowsOfDequantized;
-  if (!halves || p.n * p.k < kWeightsForLargeTiles)
-    return;
-  p.blockM = kLargeTile;
-  if (anyColumns && kLargeTile % std::max<int64_t>(1, p.epilogueStore.columns) == 0)
+  p.blockM = dequantizes && !readsShared ? kLongSide : kLargeTile;
+  if (anyColumns && (halves || readsShared) &&
+      kLargeTile % std::max<int64_t>(1, p.epilogueStore.columns) == 0)
     p.blockN = kLargeTile;
+  if (readsShared)
+    growLongSide(p, dequantizes, anyColumns);
 }
 
 // A tile that copies its rows has several parts, whose sums stay in the second level of cache
@@ -176,11 +191,18 @@ void joinRows(kernels::Gemm &p) {
     p.blockM = std::max(p.blockM, kPrefillRows);
 }
 
+// Whether an instruction multiplies bf16 from shared memory.
+static bool readsShared(const TargetProfile &profile) {
+  return llvm::any_of(profile.matrixInstructions, [](const targets::MatrixShape &shape) {
+    return shape.sharedOperands && shape.element == sched::MatrixElement::BF16;
+  });
+}
+
 void finishTile(kernels::Gemm &p, bool anyColumns, const TargetProfile &profile) {
   if (profile.kind == TargetKind::Cpu)
     return joinRows(p);
   const int64_t sharedBytes = std::max(profile.sharedBytes, kLeastSharedBytes);
-  growTile(p, sharedBytes, anyColumns);
+  growTile(p, sharedBytes, anyColumns, readsShared(profile));
   fitStep(p, sharedBytes);
 }
 

@@ -19,8 +19,9 @@ kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_
 // Columns of a product's tile whose sink takes `part` of them at once.
 int64_t columnsInParts(const kernels::Gemm &p, int64_t part, const TargetProfile &profile);
 // Gives a prefill GEMM of a SIMT target a larger tile where its weights are many; with `anyColumns`
-// a wider one too, in whole multiples of what its epilogue store takes.
-void growTile(kernels::Gemm &p, int64_t sharedBytes, bool anyColumns);
+// a wider one too, in whole multiples of what its epilogue store takes. `readsShared`: whether an
+// instruction multiplies bf16 from shared memory.
+void growTile(kernels::Gemm &p, int64_t sharedBytes, bool anyColumns, bool readsShared = false);
 // Shortens the steps of a product over threads until its operands fit into what a program shares,
 // or of one row what its threads hold; blocks, whose steps have a least length, take fewer rows
 // then.

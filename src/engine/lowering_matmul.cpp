@@ -287,7 +287,8 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, MBucket rows,
   const Expr tokens = extentOf(op.getA().getType(), 0);
   std::vector<TokenGemm> tiles = tilesOfTokens(p, epilogue.headColumns, multiple);
   p.blockM = kManyTokens;
-  tiles.insert(tiles.begin(), {kFewTokens + 1, p});
+  if (tiles.empty() || tiles.front().leastTokens > kFewTokens + 1)
+    tiles.insert(tiles.begin(), {kFewTokens + 1, p});
   for (const TokenGemm &tile : tiles) {
     SINTER_ASSIGN(Steps larger, launched(tile.gemm));
     const Expr more = plan::maxOf(plan::add(tokens, Expr(1 - tile.leastTokens)), Expr(0));

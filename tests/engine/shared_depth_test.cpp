@@ -85,9 +85,9 @@ std::vector<std::array<int64_t, 3>> tilesOf(const char *format, int64_t n, int64
 
 TEST(SharedDepth, GivesManyTokensTilesOfTheirOwnWhereProgramsAreEnough) {
   using Tile = std::array<int64_t, 3>;
-  EXPECT_THAT(tilesOf("q4_k", 28672, 4096), ElementsAre(Tile{17, 32, 128}, Tile{33, 64, 64}));
-  EXPECT_THAT(tilesOf("q4_k", 28672, 4096, 0, 64),
-              ElementsAre(Tile{17, 32, 128}, Tile{33, 64, 64}));
+  const auto all = ElementsAre(Tile{9, 16, 128}, Tile{17, 32, 128}, Tile{33, 64, 64});
+  EXPECT_THAT(tilesOf("q4_k", 28672, 4096), all);
+  EXPECT_THAT(tilesOf("q4_k", 28672, 4096, 0, 64), all);
   EXPECT_THAT(tilesOf("q8_0", 6144, 4096), ElementsAre(Tile{33, 32, 64}));
   EXPECT_THAT(tilesOf("q8_0", 4096, 14336), ElementsAre()) << "too few programs";
   EXPECT_THAT(tilesOf("q4_k", 28672, 256), ElementsAre()) << "one share alone";

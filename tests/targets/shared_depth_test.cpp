@@ -144,16 +144,18 @@ TEST_P(SharedDepthInTurn, AddsTheSameShares) {
   const int64_t unit = sched::unitOfGroups(*format, kStep);
   turns.settings["block_k"] = std::to_string(unit);
   turns.settings["shares"] = std::to_string(std::min<int64_t>(8, kStep / unit));
-  turns.settings["block_m"] = turns.settings["block_n"] = "32";
+  turns.settings["block_n"] = "32";
   turns.settings["k"] = c.settings["k"] = std::to_string(3 * kStep);
   Random random(11);
   auto arguments =
       makeArguments(s.plain(), c.views, {{"M", 35}, {"N", kColumns}, {"K", 3 * kStep}}, 0, random);
   const std::vector<uint8_t> all = s.run(arguments);
-  for (bool asyncCopies : {false, true}) {
+  for (auto [rows, asyncCopies] :
+       {std::pair("32", false), std::pair("32", true), std::pair("16", true)}) {
+    turns.settings["block_m"] = rows;
     Scheduled inTurn(turns, asyncCopies);
     EXPECT_EQ(inTurn.count<sched::CopyAsyncOp>() > 0, asyncCopies);
-    EXPECT_EQ(inTurn.run(arguments), all) << asyncCopies;
+    EXPECT_EQ(inTurn.run(arguments), all) << rows << " " << asyncCopies;
   }
 }
 

@@ -64,11 +64,13 @@ bool readsWords(const kernels::Gemm &p) {
 // A tile of many tokens, and from how many on. Programs must be enough for two subgroups on each of
 // a multiprocessor's schedulers (on an H200, us in tiles of 16 tokens and in these; 28672 x 4096
 // with 32 tokens: Q4_K 107 and 69, Q8_0 100 and 58; with 64: 213 and 123, 202 and 87; 6144 x 4096
-// with 64: 47 and 34, 47 and 30; 4096 x 14336 with 64, which are too few: 95 and 125, 132 and 111).
+// with 64: 47 and 34, 47 and 30; 4096 x 14336 with 64, which are too few: 95 and 125, 132 and 111;
+// 28672 x 4096 with 16, where subgroups share columns instead of K: 57 and 43, 54 and 49).
 struct TokenTile {
   int64_t leastTokens, rows, columns;
 };
-static constexpr TokenTile kTokenTiles[] = {{17, 32, 128}, {33, 32, 64}, {33, 64, 64}};
+static constexpr TokenTile kTokenTiles[] = {
+    {kFewTokens + 1, kManyTokens, 128}, {17, 32, 128}, {33, 32, 64}, {33, 64, 64}};
 static constexpr int64_t kEnoughPrograms = 192;
 
 static int64_t programCount(const TokenTile &tile, int64_t n) {

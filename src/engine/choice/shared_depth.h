@@ -27,7 +27,7 @@ struct TokenGemm {
   int64_t leastTokens;
   kernels::Gemm gemm;
 };
-// Tiles of more tokens than kManyTokens for such a matmul from words, by ascending numbers of them:
+// Tiles of more tokens than kFewTokens for such a matmul from words, by ascending numbers of them:
 // a program dequantizes weights once for all of its tokens, and its subgroups share columns instead
 // of K. A token's bits are those of `p`. `columns` as above; else whole multiples of `multiple`.
 // None where programs are few, or shares of K do not come out even.

@@ -260,14 +260,16 @@ SchemaCompiler::literalsOf(const SchemaSet &all, const Schema &source,
                       "it has " + std::to_string(candidates.size()) + " values, expected at most " +
                           std::to_string(kMostLiterals),
                       Code::Unsupported);
-  std::vector<std::set<std::string>> others; // of the other schemas that name values
+  std::vector<std::set<std::string>> others; // that the values must be among, too
   for (const Schema *schema : all) {
-    jinja::Input::List one;
-    const jinja::Input::List *list = schema == &source ? nullptr : namedBy(*schema, one);
-    if (!list)
+    const jinja::Input *one = schema->find("const"), *several = schema->find("enum");
+    const bool isSource = schema == &source; // by its const, where it has both
+    if (one && !isSource)
+      others.push_back({jsonKey(*one)});
+    if (!several || !several->list() || (isSource && !one))
       continue;
     std::set<std::string> &keys = others.emplace_back();
-    for (const jinja::Input &value : *list)
+    for (const jinja::Input &value : *several->list())
       keys.insert(jsonKey(value));
   }
   Grammar grammar;

@@ -15,7 +15,9 @@ std::shared_ptr<GrammarForm> GrammarForms::find(const std::string &text) {
     return nullptr;
   }
   entries_.splice(entries_.begin(), entries_, entry);
-  return entry->form;
+  const std::shared_ptr<GrammarForm> form = entry->form;
+  trim(); // it may have grown
+  return form;
 }
 
 void GrammarForms::add(const std::string &text, std::shared_ptr<GrammarForm> form) {
@@ -30,6 +32,34 @@ void GrammarForms::add(const std::string &text, std::shared_ptr<GrammarForm> for
 }
 
 size_t GrammarForms::bytesOfAll() const {
+std::shared_ptr<GrammarForm> GrammarForms::findNamed(const std::string &name) {
+  std::string text;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = byName_.find(name);
+    if (found == byName_.end())
+      return nullptr;
+    names_.splice(names_.begin(), names_, found->second);
+    text = found->second->second;
+  }
+  return find(text);
+}
+
+void GrammarForms::name(const std::string &name, const std::string &text) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = byName_.find(name); found != byName_.end()) {
+    found->second->second = text;
+    return;
+  }
+  names_.emplace_front(name, text);
+  byName_.emplace(names_.front().first, names_.begin());
+  if (names_.size() <= kMostNames)
+    return;
+  byName_.erase(names_.back().first);
+  names_.pop_back();
+}
+
+void GrammarForms::trim() {
   size_t bytes = 0;
   for (const Entry &entry : entries_)
     bytes += entry.text.size() + entry.form->bytes();

@@ -195,5 +195,44 @@ TEST(GrammarForms, KeepThoseThatWereAskedForLast) {
   EXPECT_EQ(forms.count(), 3u);
 }
 
+TEST(GrammarForms, AreFoundByTheNamesOfTheirRequests) {
+  Shared shared;
+  GrammarForms forms;
+  const auto form = shared.form(R"(root ::= "ab")");
+  forms.add("text", form);
+  EXPECT_FALSE(forms.findNamed("request"));
+  forms.name("request", "text");
+  forms.name("another", "text");
+  EXPECT_EQ(forms.findNamed("request"), form);
+  for (size_t i = 0; i < GrammarForms::kMostNames - 1; ++i)
+    forms.name("more " + std::to_string(i), "text");
+  EXPECT_TRUE(forms.findNamed("request"));
+  EXPECT_FALSE(forms.findNamed("another"));
+  forms.name("request", "gone");
+  EXPECT_FALSE(forms.findNamed("request"));
+}
+
+// Hostile patterns come one after the other, and each is used.
+TEST(GrammarForms, StayWithinTheirBytes) {
+  Shared shared;
+  const size_t most = size_t{1} << 20;
+  GrammarForms forms(most);
+  for (int i = 0; i < 200; ++i) {
+    const std::string text = "root ::= (\"a\" | [b-d]){" + std::to_string(i) + ",2000} \"abcd\"";
+    const auto form = shared.form(text.c_str());
+    forms.add(text, form);
+    const auto constraint = form->constrain();
+    for (int token = 0; token < 100; ++token)
+      ASSERT_TRUE(constraint->accept(0));
+    size_t bytes = 0;
+    for (int j = 0; j <= i; ++j)
+      if (const auto known =
+              forms.find("root ::= (\"a\" | [b-d]){" + std::to_string(j) + ",2000} \"abcd\""))
+        bytes += known->bytes();
+    ASSERT_LE(bytes, most);
+  }
+  EXPECT_LT(forms.count(), 200u);
+}
+
 } // namespace
 } // namespace sinter

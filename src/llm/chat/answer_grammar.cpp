@@ -31,8 +31,17 @@ Input objectSchema(const Input &parameters) {
   const auto has = [&](std::string_view keyword) { return parameters.find(keyword) != nullptr; };
   if (!has("type"))
     made.emplace_back("type", Input(std::string("object")));
-  const bool saysMore = has("additionalProperties") || has("patternProperties") || has("allOf") ||
-                        has("anyOf") || has("oneOf") || has("$ref") || has("minProperties");
+  constexpr std::string_view kMore[] = {"additionalProperties",
+                                        "patternProperties",
+                                        "allOf",
+                                        "anyOf",
+                                        "oneOf",
+                                        "$ref",
+                                        "minProperties",
+                                        "if",
+                                        "dependentSchemas",
+                                        "unevaluatedProperties"};
+  const bool saysMore = std::ranges::any_of(kMore, has);
   if (has("properties") && !saysMore)
     made.emplace_back("additionalProperties", Input(false));
   return Input(std::move(made));
@@ -219,6 +228,40 @@ private:
 Result<grammar::Grammar> answerGrammar(const AnswerSyntax &syntax, AnswerRules rules,
                                        const Tokenizer &tokenizer) {
   return AnswerGrammar(syntax, std::move(rules), tokenizer).make();
+}
+
+std::string answerGrammarText(const AnswerSyntax *syntax, const AnswerRules &rules) {
+  std::string text;
+  const auto add = [&](std::string_view part) {
+    text += std::to_string(part.size()) + ':' + std::string(part);
+  };
+  const auto addFlags = [&](std::initializer_list<bool> flags) {
+    for (const bool flag : flags)
+      text += flag ? '1' : '0';
+  };
+  if (syntax) {
+    const auto &[calls, reasoning, offersTools, readsSystem, argumentsAsText] = *syntax;
+    const auto &[shape, arguments, begin, parts, close, separator, end, tags, isList, severalCalls,
+                 idHoldsName, shortIds, nameKey, argumentsKey] = calls;
+    add(std::to_string(static_cast<int>(shape)) + ' ' +
+        std::to_string(static_cast<int>(arguments)));
+    for (const std::string *part :
+         {&begin, &close, &separator, &end, &tags.keyOpen, &tags.textOpen, &tags.otherOpen,
+          &tags.close, &nameKey, &argumentsKey, &reasoning.open, &reasoning.close})
+      add(*part);
+    for (const CallPart &part : parts)
+      add(part.before + ' ' + std::to_string(static_cast<int>(part.slot)));
+    addFlags(
+        {isList, severalCalls, idHoldsName, shortIds, offersTools, readsSystem, argumentsAsText});
+  }
+  text += '|' + std::to_string(static_cast<int>(rules.calls));
+  addFlags({rules.severalCalls, rules.startsInReasoning, rules.mayReason});
+  for (const OfferedTool &tool : rules.tools) {
+    add(tool.name);
+    add(grammar::jsonLiteral(tool.parameters));
+    addFlags({tool.isStrict});
+  }
+  return text;
 }
 
 std::vector<TokenId> markTokens(const AnswerSyntax &syntax, const Tokenizer &tokenizer) {

@@ -35,6 +35,10 @@ struct AnswerRules {
 Result<grammar::Grammar> answerGrammar(const AnswerSyntax &syntax, AnswerRules rules,
                                        const Tokenizer &tokenizer);
 
+// A text that is the same where all that answerGrammar() is given is, apart from rules.form; null:
+// the answer is content as it stands.
+std::string answerGrammarText(const AnswerSyntax *syntax, const AnswerRules &rules);
+
 // Control tokens that stand in the marks, which a reader must see; ascending.
 std::vector<TokenId> markTokens(const AnswerSyntax &syntax, const Tokenizer &tokenizer);
 

@@ -1,6 +1,9 @@
 // A request under way. It lives in the callbacks that will come: of the model pool, of tasks, of
 // the worker's sinks; each takes the lock for as long as it writes a piece.
 #include "serve/api/generation.h"
+
+#include "grammar/json_text.h"
+#include "llm/chat/answer_grammar.h"
 #include "serve/api/stored_extras.h"
 
 #include <algorithm>
@@ -110,10 +113,9 @@ private:
   // Made once, whichever requests ask for it.
   ApiResult<std::shared_ptr<GrammarForm>> grammarForm(const Prompt &prompt) const {
     const std::string path = request_.wishes.form ? request_.wishes.form->path : "tools";
-    SINTER_ASSIGN(grammar::Grammar grammar, grammarOf(prompt, path));
     const ModelFile &file = worker_->file();
-    SINTER_ASSIGN(const Sha256Digest digest, grammar.digest());
-    if (auto known = file.grammarForms().find(digest.hex()))
+    SINTER_ASSIGN(const std::string name, formName(prompt));
+    if (auto known = file.grammarForms().findNamed(name))
       return known;
     auto made = GrammarForm::create(std::move(grammar), file.tokenTrie(), file.tokenizer(),
                                     file.grammarForms().budget());
@@ -121,6 +123,29 @@ private:
       return tl::unexpected(at(path, made.error()));
     file.grammarForms().add(digest.hex(), *made);
     return std::move(*made);
+    SINTER_ASSIGN(grammar::Grammar grammar, grammarOf(prompt, path));
+    SINTER_ASSIGN(const Sha256Digest digest, grammar.digest());
+    std::shared_ptr<GrammarForm> form = file.grammarForms().find(digest.hex());
+    if (!form) {
+      auto made = GrammarForm::create(std::move(grammar), file.tokenTrie(), file.tokenizer());
+      if (!made)
+        return tl::unexpected(at(path, made.error()));
+      form = std::move(*made);
+      file.grammarForms().add(digest.hex(), form);
+    }
+    file.grammarForms().name(name, digest.hex());
+    return form;
+  }
+
+  // Of all that the grammar is made of.
+  ApiResult<std::string> formName(const Prompt &prompt) const {
+    std::string text = answerGrammarText(prompt.style.syntax.get(), prompt.rules);
+    if (const auto &form = request_.wishes.form)
+      text +=
+          '|' + std::to_string(static_cast<int>(form->kind)) + grammar::jsonLiteral(form->value);
+    SINTER_ASSIGN(const Sha256Digest digest,
+                  sha256({{reinterpret_cast<const uint8_t *>(text.data()), text.size()}}));
+    return digest.hex();
   }
 
   // The form, after thoughts where the model has them, and calls of tools.

@@ -183,6 +183,14 @@ class Served:
                                                       max_tokens=300) as stream:
             stream.get_final_completion()
 
+    def responses_input_tokens_count(self):
+        answer = self.client.responses.create(model=self.model, input="Say hello.", max_output_tokens=1)
+        counted = self.client.responses.input_tokens.count(model=self.model, input="Say hello.")
+        require(counted.input_tokens == answer.usage.input_tokens, f"{counted}, a response has {answer.usage}")
+
+    def beta_responses_input_tokens_count(self):
+        require(self.client.beta.responses.input_tokens.count(model=self.model, input="hi").input_tokens > 0, "none")
+
     def beta_responses_create(self):
         self.client.beta.responses.create(model=self.model, input="hi", max_output_tokens=2)
 

@@ -28,8 +28,9 @@ TEST_F(HostileClients, SmuggleNoRequest) {
     Client one = client();
     ASSERT_TRUE(one.send(each.bytes));
     const Answer answer = one.read();
-    EXPECT_GE(answer.status, 400) << each.name;
+    EXPECT_EQ(std::to_string(answer.status), each.expected) << each.name;
     EXPECT_TRUE(answer.body.starts_with("{\"error\":")) << each.name;
+    EXPECT_TRUE(one.seesEnd()) << each.name;
   }
   EXPECT_EQ(next, 0);
 }

@@ -24,6 +24,8 @@ public:
   std::string target;
   bool isHttp10 = false;
   size_t extraBytes = 0; // that extensions of a chunk, or all trailers, may have
+  std::uint64_t chunkLeft = 0;
+  bool hadChunk = false; // so that CR LF comes before the next one's size
 
 private:
   void on_request_impl(http::verb, string_view method, string_view target, int version,
@@ -54,18 +56,66 @@ private:
     request.body.append(bytes.data(), bytes.size());
     return bytes.size();
   }
-  void on_chunk_header_impl(std::uint64_t, string_view extensions, error_code &error) override {
+  void on_chunk_header_impl(std::uint64_t size, string_view extensions,
+                            error_code &error) override {
+    chunkLeft = size;
+    hadChunk = true;
     if (extensions.size() > extraBytes)
       error = http::error::header_limit;
   }
   std::size_t on_chunk_body_impl(std::uint64_t, string_view bytes, error_code &) override {
     request.body.append(bytes.data(), bytes.size());
+    chunkLeft -= bytes.size();
     return bytes.size();
   }
   void on_finish_impl(error_code &) override {}
 
   size_t trailerBytes_ = 0;
 };
+
+constexpr std::string_view kLineEnd = "\r\n";
+
+bool hasOpenQuote(std::string_view text) {
+  bool isOpen = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"')
+      isOpen = !isOpen;
+    i += isOpen && text[i] == '\\';
+  }
+  return isOpen;
+}
+
+// Trailers that came so far; Beast takes a folded one.
+bool hasFoldedTrailer(std::string_view trailers) {
+  trailers = trailers.substr(0, trailers.find("\r\n\r\n"));
+  return trailers.find("\r\n ") != trailers.npos || trailers.find("\r\n\t") != trailers.npos;
+}
+
+// Whether bytes may go on as a chunk's size, or as the trailers behind the last one; `hadChunk`:
+// behind the CR LF of the chunk before. Beast finds some faults only once more bytes follow, for
+// which a client need not be waited for.
+bool mayBeChunkHead(std::string_view bytes, bool hadChunk) {
+  constexpr size_t kMostDigits = 32; // most of them zeros
+  if (hadChunk) {
+    if (!kLineEnd.starts_with(bytes.substr(0, 2)))
+      return false;
+    bytes.remove_prefix(std::min(bytes.size(), kLineEnd.size()));
+  }
+  const size_t digits = std::min(bytes.find_first_not_of("0123456789abcdefABCDEF"), bytes.size());
+  if (digits == 0 || digits > kMostDigits)
+    return bytes.empty();
+  const std::string_view rest = bytes.substr(digits);
+  const size_t spaces = std::min(rest.find_first_not_of(" \t"), rest.size());
+  const bool hasExtension = rest.substr(spaces).starts_with(';');
+  if (spaces < rest.size() && !hasExtension &&
+      (spaces > 0 || !kLineEnd.starts_with(rest.substr(0, 2))))
+    return false;
+  const size_t end = rest.find(kLineEnd);
+  if (end == rest.npos)
+    return true;
+  const bool isLast = bytes.substr(0, digits).find_first_not_of('0') == bytes.npos;
+  return !hasOpenQuote(rest.substr(0, end)) && !(isLast && hasFoldedTrailer(rest.substr(end)));
+}
 
 } // namespace
 
@@ -143,13 +193,20 @@ struct RequestParser::Impl {
   }
 
   tl::expected<size_t, HttpFault> putBody(std::string_view bytes) {
+    if (parser.is_done())
+      return 0;
     // The end of a chunked body has so many; Beast asserts that it sees no fewer of it.
     constexpr size_t kLastChunkBytes = 5;
-    const size_t least = parser.content_length() ? 1 : kLastChunkBytes;
-    if (bytes.size() < least || parser.is_done())
+    const bool hasChunks = !parser.content_length();
+    // So that a head that is too long is refused however it arrives.
+    const bool isChunkHead = hasChunks && parser.chunkLeft == 0;
+    const std::string_view seen = isChunkHead ? bytes.substr(0, limits.headBytes) : bytes;
+    if (isChunkHead && !mayBeChunkHead(seen, parser.hadChunk))
+      return tl::unexpected(fault(http::error::bad_chunk));
+    if (seen.size() < (hasChunks ? kLastChunkBytes : 1))
       return 0;
     error_code error;
-    const size_t taken = parser.put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);
+    const size_t taken = parser.put(boost::asio::const_buffer(seen.data(), seen.size()), error);
     if (error && error != http::error::need_more)
       return tl::unexpected(fault(error));
     // The body itself is taken at once: what stays is a line of a chunk, or trailers.

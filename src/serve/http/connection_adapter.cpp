@@ -144,14 +144,16 @@ void Connection::onEnd(const error_code &error) {
 
 std::optional<HttpFault> Connection::feed(RequestParser &parser) {
   const bool hadHead = parser.headDone();
-  while (!in_.empty() && parser.headDone() == hadHead && !parser.done()) {
-    auto taken = parser.put(in_);
+  size_t at = 0; // bytes are moved once, however small the chunks are
+  while (at < in_.size() && parser.headDone() == hadHead && !parser.done()) {
+    auto taken = parser.put(std::string_view(in_).substr(at));
     if (!taken)
       return std::move(taken).error();
     if (*taken == 0)
       break;
-    in_.erase(0, *taken);
+    at += *taken;
   }
+  in_.erase(0, at);
   readWake_.cancel();
   return std::nullopt;
 }
@@ -232,7 +234,7 @@ asio::awaitable<Connection::Next> Connection::serveOne() {
   Verdict verdict = judge(parser, style);
   if (auto *response = std::get_if<HttpResponse>(&verdict)) {
     feed(parser); // a body that came already needs no other connection
-    style.closes = style.closes || !parser.done();
+    style.closes = style.closes || !parser.done() || response->status == 413;
     co_return co_await refuse(request, std::move(*response), style);
   }
   Routes::Found &found = std::get<Routes::Found>(verdict);

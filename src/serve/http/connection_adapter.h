@@ -1,5 +1,5 @@
 // One connection: requests in, answers out, in their order. For the *_adapter.cpp files of this
-// folder alone: it includes Boost.
+// folder and for tests: it includes Boost.
 #pragma once
 
 #include "serve/http/request_parser.h"

@@ -1,4 +1,6 @@
 // OpenAI's other routes: completions, embeddings, models, responses, and what is not served.
+#include "serve/api/api_routes.h"
+#include "serve/api/native/text_routes.h"
 #include "serve/api/openai/openai.h"
 #include "serve/fake_server.h"
 
@@ -163,6 +165,36 @@ TEST(OpenAiRefusals, NameWhatIsNotServed) {
   EXPECT_THAT(client->head().headers, testing::Contains(testing::Pair("x-should-retry", "false")));
   EXPECT_EQ(server.send("GET", "/v1/files")->status(), 501);
   EXPECT_EQ(server.send("GET", "/v1/responses/resp_1")->status(), 501);
+}
+
+// Methods that a served path does not have are no features that are not served.
+TEST(ApiRoutes, TellWhichMethodsAServedPathHas) {
+  FakePool pool;
+  TaskPool tasks{1, 16};
+  ApiContext context{pool, tasks, "0.1.0"};
+  Routes routes;
+  addTextRoutes(routes, context);
+  addApiRoutes(routes, context);
+  const std::pair<const char *, const char *> paths[] = {
+      {"/v1/chat/completions", "POST, GET, HEAD, OPTIONS"},
+      {"/v1/completions", "POST, OPTIONS"},
+      {"/v1/embeddings", "POST, OPTIONS"},
+      {"/v1/responses", "POST, OPTIONS"},
+      {"/v1/models", "GET, HEAD, OPTIONS"},
+      {"/v1/models/a/b", "GET, HEAD, DELETE, OPTIONS"},
+      {"/v1/rerank", "POST, OPTIONS"},
+      {"/api/chat", "POST, OPTIONS"},
+      {"/api/tags", "GET, HEAD, OPTIONS"},
+      {"/api/delete", "DELETE, OPTIONS"},
+      {"/api/blobs/x", "GET, HEAD, POST, OPTIONS"},
+      {"/tokenize", "POST, OPTIONS"},
+      {"/completion", "POST, OPTIONS"}};
+  for (const auto &[path, allowed] : paths)
+    for (const char *method : {"PUT", "PATCH", "TRACE", "CONNECT", "get", "post", "Post", "FOO"}) {
+      const Routes::Lookup found = routes.find(method, path);
+      const auto *others = std::get_if<std::string>(&found);
+      EXPECT_EQ(others ? *others : "none", allowed) << method << " " << path;
+    }
 }
 
 TEST(OpenAiResponses, AnswersWithItems) {

@@ -102,22 +102,24 @@ void addModels(ApiContext &context, std::vector<Route> &routes) {
 }
 
 void addRefusals(std::vector<Route> &routes) {
-  const auto isThere = [&](const std::string &method, const std::string &pattern) {
-    return std::ranges::any_of(routes, [&](const Route &route) {
-      return route.method == method && route.pattern == pattern;
-    });
+  const auto isServed = [&](const std::string &pattern) {
+    return std::ranges::find(routes, pattern, &Route::pattern) != routes.end();
   };
   for (const Refusal &row : kRefusals) {
     const std::string path = row.path;
     std::vector<std::string> patterns = {path};
     if (!path.ends_with("...}"))
       patterns.push_back(path + "/{rest...}");
-    for (const std::string &pattern : patterns)
-      for (const char *method : {"GET", "POST", "DELETE", "PATCH", "PUT"})
-        if (!isThere(method, pattern))
-          routes.push_back({method, pattern, [&row](HttpRequest, auto responder) {
-                              responder->respond(refusal(row));
-                            }});
+    for (const std::string &pattern : patterns) {
+      // Beside what is served, the list of what was kept is asked for; no other method has a sense.
+      std::vector<const char *> methods = {"GET"};
+      if (!isServed(pattern))
+        methods.insert(methods.end(), {"POST", "DELETE", "PATCH", "PUT"});
+      for (const char *method : methods)
+        routes.push_back({method, pattern, [&row](HttpRequest, auto responder) {
+                            responder->respond(refusal(row));
+                          }});
+    }
   }
 }
 

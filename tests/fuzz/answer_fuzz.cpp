@@ -2,8 +2,13 @@
 #include "base/check.h"
 #include "serve/answer_check.h"
 
+#include <cstdio>
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
-  SINTER_CHECK(sinter::serve::answerInconsistencyOf(bytes).empty());
+  const std::string wrong = sinter::serve::answerInconsistencyOf(bytes);
+  if (!wrong.empty())
+    std::fprintf(stderr, "%s\n", wrong.c_str());
+  SINTER_CHECK(wrong.empty());
   return 0;
 }

@@ -1,7 +1,6 @@
 // Answers taken apart: the same whatever pieces they come in, and never half a mark.
 #include "serve/api/answer_parser.h"
 
-#include "grammar/schema_view.h"
 #include "serve/answer_check.h"
 
 #include <gmock/gmock.h>
@@ -30,13 +29,7 @@ std::shared_ptr<const AnswerSyntax> syntaxOf(std::string_view name) {
 }
 
 AnswerStyle styleOf(std::string_view family) {
-  return {.syntax = syntaxOf(family),
-          .readsCalls = true,
-          .tools = {{"f",
-                     {{"x", grammar::kInteger},
-                      {"s", grammar::kString},
-                      {"m", grammar::kString | grammar::kInteger},
-                      {"o", grammar::kObject}}}}};
+  return {.syntax = syntaxOf(family), .readsCalls = true, .tools = someTools()};
 }
 
 Parsed parse(const AnswerStyle &style, const std::string &text,
@@ -154,6 +147,10 @@ const Case kCases[] = {
      "[TOOL_CALLS] [{\"name\": \"f\", \"arguments\": {\"x\": 1}, \"id\": \"123456789\"}, "
      "{\"name\": \"g\"}]",
      {"", "", "f{\"x\": 1};g{};"}},
+    {"BrokenBehindArguments",
+     "MistralList",
+     "[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {\"x\": 1}, \"id\": \"1\"! a",
+     {"! a", "", "f{\"x\": 1};"}},
     {"Named",
      "MistralNamed",
      "a[TOOL_CALLS]f[CALL_ID]123456789[ARGS]{\"x\": 1}[TOOL_CALLS]g[ARGS]{}",

@@ -250,10 +250,10 @@ private:
     size_t used = 0;
     ReadState state = reader_->read(held_, used, call_);
     consume(used);
-    const bool isWhole = state == ReadState::Done;
-    if (isWhole && style_.wholeCalls && !isObject(call_.arguments))
+    if (state == ReadState::Done && style_.wholeCalls && !isObject(call_.arguments))
       state = ReadState::Wrong;
-    if (call_.isKnown && (isWhole || !style_.wholeCalls) && state != ReadState::Wrong)
+    // Said before what is wrong with it has come, as it would be in smaller pieces.
+    if (call_.isKnown && (state == ReadState::Done || !style_.wholeCalls))
       sayCall(delta);
     if (state == ReadState::More)
       return false;

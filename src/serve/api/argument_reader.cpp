@@ -82,9 +82,12 @@ private:
   }
 
   ReadState readKey(std::string_view text, size_t &used, std::string &out) {
-    const size_t at = text.find(chunksOf(tags_.textOpen).front());
-    if (at == text.npos)
-      return text.size() > kMostKeyBytes ? ReadState::Wrong : ReadState::More;
+    const std::string_view keyEnd = chunksOf(tags_.textOpen).front();
+    const size_t at = text.find(keyEnd);
+    if (at == text.npos && text.size() < kMostKeyBytes + keyEnd.size())
+      return ReadState::More;
+    if (at > kMostKeyBytes) // or nowhere
+      return ReadState::Wrong;
     const MarkMatch asText = matchMark(text.substr(at), tags_.textOpen),
                     asOther = matchMark(text.substr(at), tags_.otherOpen);
     if (!asText.isWhole() && !asOther.isWhole())

@@ -79,7 +79,9 @@ TEST(TextRoutes, RefuseWhatMakesNoSense) {
       {"/tokenize", {{"content", "a"}, {"with_pieces", "yes"}}, "with_pieces"},
       {"/detokenize", json::object(), "tokens"},
       {"/detokenize", {{"tokens", "a"}}, "tokens"},
-      {"/detokenize", {{"tokens", {1, "a"}}}, "tokens"},
+      {"/detokenize", {{"tokens", {1, "a"}}}, "'tokens[1]' is the text 'a', expected a token"},
+      {"/detokenize", {{"tokens", {-1, 5}}}, "'tokens[0]' is the number -1, expected a token"},
+      {"/detokenize", {{"tokens", {1, 2.5}}}, "'tokens[1]' is the number 2.5, expected a token"},
       {"/detokenize", {{"tokens", {1, 100'000}}}, "100000"},
       {"/apply-template", json::object(), "messages"}};
   for (const auto &[path, body, names] : cases)
@@ -92,6 +94,9 @@ TEST(TextRoutes, SayThatThereIsNoSuchModel) {
   const auto client = server.post("/tokenize", {{"content", "a"}, {"model", "tine"}});
   client->waitForEnd();
   EXPECT_EQ(client->status(), 404);
+  const auto longer = server.post("/tokenize", {{"model", std::string(100'000, 'a')}});
+  longer->waitForEnd();
+  EXPECT_LT(longer->body().size(), 500u); // what a stranger sends does not come back in full
 }
 
 TEST(StatusRoutes, ListAPlaceForEachContext) {

@@ -59,13 +59,15 @@ std::string modelOf(const ApiContext &context, const RequestReader &body) {
     return context.defaultModel;
   if (!body.find("model") && names.size() == 1)
     return names.front();
+  constexpr size_t kMostShownBytes = 200; // of a name that a stranger chose
   std::string name = body.requiredText("model");
   // Never a path of the host.
   if (const auto known = knownName(context, name))
     name = *known;
   else
     body.problem().note(Code::NotFound,
-                        "there is no model '" + name + "'" + nearestHint(name, names),
+                        "there is no model '" + name.substr(0, kMostShownBytes) + "'" +
+                            nearestHint(name, names),
                         body.pathOf("model"));
   return name;
 }

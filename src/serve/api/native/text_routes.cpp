@@ -75,23 +75,30 @@ ApiResult<void> tokenize(ApiContext &context, const RequestReader &body,
   return {};
 }
 
+std::vector<TokenId> readTokens(const RequestReader &body) {
+  std::vector<TokenId> ids;
+  const jinja::Input::List *list = body.list("tokens", INT32_MAX);
+  if (!list)
+    body.wrong("tokens", "a list of tokens");
+  for (size_t i = 0; list && i < list->size(); ++i) {
+    const auto *id = std::get_if<int64_t>(&(*list)[i].content());
+    if (!id || *id < 0 || *id > INT32_MAX) {
+      body.problem().note(Code::InvalidArgument,
+                          "'tokens[" + std::to_string(i) + "]' is " + foundText((*list)[i]) +
+                              ", expected a token",
+                          "tokens");
+      break;
+    }
+    ids.push_back(static_cast<TokenId>(*id));
+  }
+  return ids;
+}
+
 ApiResult<void> detokenizeTokens(ApiContext &context, const RequestReader &body,
                                  std::shared_ptr<Responder> responder) {
   const std::string model = modelOf(context, body);
-  std::vector<PromptSource> prompts;
-  const jinja::Input::List *list = body.list("tokens", INT32_MAX);
-  if (list && !list->empty())
-    prompts = readPrompts(body, "tokens", 1);
-  else if (!list)
-    body.wrong("tokens", "a list of tokens");
+  std::vector<TokenId> ids = readTokens(body);
   SINTER_TRY(check(body.problem()));
-  std::vector<TokenId> ids;
-  if (!prompts.empty()) {
-    if (!std::holds_alternative<std::vector<TokenId>>(prompts[0]))
-      return tl::unexpected(
-          ApiError(Code::InvalidArgument, "'tokens' has a text, expected tokens", "tokens"));
-    ids = std::get<std::vector<TokenId>>(std::move(prompts[0]));
-  }
   answerFromFile(
       context, model,
       [ids = std::move(ids)](const ModelFile &file) -> ApiResult<Json> {

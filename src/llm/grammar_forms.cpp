@@ -31,7 +31,6 @@ void GrammarForms::add(const std::string &text, std::shared_ptr<GrammarForm> for
   trim();
 }
 
-size_t GrammarForms::bytesOfAll() const {
 std::shared_ptr<GrammarForm> GrammarForms::findNamed(const std::string &name) {
   std::string text;
   {
@@ -59,7 +58,7 @@ void GrammarForms::name(const std::string &name, const std::string &text) {
   names_.pop_back();
 }
 
-void GrammarForms::trim() {
+size_t GrammarForms::bytesOfAll() const {
   size_t bytes = 0;
   for (const Entry &entry : entries_)
     bytes += entry.text.size() + entry.form->bytes();

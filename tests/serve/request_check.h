@@ -19,9 +19,6 @@ struct BodyRoute {
 
 // The routes that read bodies.
 inline constexpr std::array kBodyRoutes = {
-    "/v1/chat/completions", "/v1/completions", "/v1/embeddings",  "/v1/responses", "/api/chat",
-    "/api/generate",        "/api/embed",      "/api/embeddings", "/api/show",     "/completion",
-    "/v1/rerank",           "/v1/messages",    "/infill",
     BodyRoute{"POST", "/v1/chat/completions"},
     BodyRoute{"POST", "/v1/completions"},
     BodyRoute{"POST", "/v1/embeddings"},
@@ -40,6 +37,8 @@ inline constexpr std::array kBodyRoutes = {
     BodyRoute{"POST", "/api/create"},
     BodyRoute{"POST", "/api/copy"},
     BodyRoute{"DELETE", "/api/delete"},
+    BodyRoute{"POST", "/v1/messages"},
+    BodyRoute{"POST", "/infill"},
 };
 
 inline std::string wholeJsonInconsistency(const std::string &body) {

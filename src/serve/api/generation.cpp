@@ -117,17 +117,12 @@ private:
     SINTER_ASSIGN(const std::string name, formName(prompt));
     if (auto known = file.grammarForms().findNamed(name))
       return known;
-    auto made = GrammarForm::create(std::move(grammar), file.tokenTrie(), file.tokenizer(),
-                                    file.grammarForms().budget());
-    if (!made)
-      return tl::unexpected(at(path, made.error()));
-    file.grammarForms().add(digest.hex(), *made);
-    return std::move(*made);
     SINTER_ASSIGN(grammar::Grammar grammar, grammarOf(prompt, path));
     SINTER_ASSIGN(const Sha256Digest digest, grammar.digest());
     std::shared_ptr<GrammarForm> form = file.grammarForms().find(digest.hex());
     if (!form) {
-      auto made = GrammarForm::create(std::move(grammar), file.tokenTrie(), file.tokenizer());
+      auto made = GrammarForm::create(std::move(grammar), file.tokenTrie(), file.tokenizer(),
+                                      file.grammarForms().budget());
       if (!made)
         return tl::unexpected(at(path, made.error()));
       form = std::move(*made);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "grammar/grammar.h"
+#include "grammar/value_writing.h"
 #include "jinja/input.h"
 
 namespace sinter::grammar {
@@ -34,7 +35,9 @@ namespace sinter::grammar {
 // InvalidArgument: a keyword has a value of the wrong type, a reference leads nowhere, or nothing
 // satisfies the schema. Keywords and formats that the draft does not know are notes, as it says.
 Result<Grammar> parseJsonSchema(const jinja::Input &schema);
-// The same as a part of a grammar, whose check() tells whether any value satisfies it.
-Result<ExprId> addJsonSchema(Grammar &grammar, const jinja::Input &schema);
+// The same as a part of a grammar, whose check() tells whether any value satisfies it. Unsupported,
+// too, in a writing other than JSON's: an enum or const at the root.
+Result<ExprId> addJsonSchema(Grammar &grammar, const jinja::Input &schema,
+                             const ValueWriting &writing = {});
 
 } // namespace sinter::grammar

@@ -2,6 +2,7 @@
 #include "grammar/json_text.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -13,17 +14,37 @@ namespace {
 constexpr uint32_t kMostSpaces = 20;
 
 std::string escaped(char32_t code) {
-  constexpr std::string_view kShort = "\"\\\b\f\n\r\t", kLetters = "\"\\bfnrt";
+  constexpr std::string_view kShort = "\"'\\\b\f\n\r\t", kLetters = "\"'\\bfnrt";
   if (const size_t found = kShort.find(static_cast<char>(code)); found != std::string_view::npos)
     return std::string("\\") + kLetters[found];
   constexpr std::string_view kHex = "0123456789abcdef";
   return std::string("\\u00") + kHex[code >> 4 & 15] + kHex[code & 15];
 }
 
-// Those that no string of JSON holds as they stand.
-const CharacterSet &escapedSet() {
-  static const CharacterSet set({{0, 0x1F}, {'"', '"'}, {'\\', '\\'}});
-  return set;
+// Those that no string holds as they stand.
+CharacterSet escapedSet(const ValueWriting &writing) {
+  if (writing.escaped == 0)
+    return {};
+  const auto quote = static_cast<char32_t>(writing.escaped);
+  return CharacterSet({{0, 0x1F}, {quote, quote}, {'\\', '\\'}});
+}
+
+std::string escapedText(std::string_view text, char quote) {
+  std::string content;
+  for (const char byte : text)
+    content += static_cast<uint8_t>(byte) < 0x20 || byte == quote || byte == '\\'
+                   ? escaped(static_cast<uint8_t>(byte))
+                   : std::string(1, byte);
+  return content;
+}
+
+bool isWordCharacter(char byte) {
+  return std::isalnum(static_cast<unsigned char>(byte)) || byte == '_' || byte == '-' ||
+         byte == '.';
+}
+
+bool isWord(std::string_view name) {
+  return !name.empty() && std::ranges::all_of(name, isWordCharacter);
 }
 
 std::string numberText(double value) {
@@ -44,13 +65,15 @@ std::optional<double> numberOf(const jinja::Input &value) {
 
 } // namespace
 
-JsonText::JsonText(Grammar &grammar) : grammar_(grammar) {
+JsonText::JsonText(Grammar &grammar, ValueWriting writing)
+    : grammar_(grammar), writing_(std::move(writing)), space_(grammar.empty()) {
+  any_ = character(CharacterSet::all());
+  if (!writing_.isSpaced)
+    return;
   const ExprId blank = grammar.characters(CharacterSet({{' ', ' '}}));
   const ExprId line =
       grammar.sequence({{grammar.text("\n"), grammar.repeat(blank, 0, kMostSpaces)}});
   space_ = grammar.choice({{grammar.empty(), blank, line}});
-  any_ = character(grammar, CharacterSet::all());
-  quote_ = grammar.text("\"");
 }
 
 // Escapes share their beginnings, so that few ways are open within a string.
@@ -73,13 +96,18 @@ static ExprId escapes(Grammar &grammar, const CharacterSet &set) {
   return grammar.sequence({{grammar.text("\\"), grammar.choice(ways)}});
 }
 
-ExprId JsonText::character(Grammar &grammar, const CharacterSet &set) {
+ExprId JsonText::character(const CharacterSet &set) {
+  const CharacterSet escaped = escapedSet(writing_);
   std::vector<ExprId> ways;
-  if (const CharacterSet plain = set.without(escapedSet()); !plain.empty())
-    ways.push_back(grammar.characters(plain));
-  if (const CharacterSet others = set.without(set.without(escapedSet())); !others.empty())
-    ways.push_back(escapes(grammar, others));
-  return grammar.choice(ways);
+  if (const CharacterSet plain = set.without(escaped); !plain.empty())
+    ways.push_back(grammar_.characters(plain));
+  if (const CharacterSet others = set.without(set.without(escaped)); !others.empty())
+    ways.push_back(escapes(grammar_, others));
+  return grammar_.choice(ways);
+}
+
+CharacterWriter JsonText::characters() {
+  return [this](Grammar &, const CharacterSet &set) { return character(set); };
 }
 
 ExprId JsonText::anyCharacters(uint32_t least, uint32_t most) {
@@ -87,11 +115,35 @@ ExprId JsonText::anyCharacters(uint32_t least, uint32_t most) {
 }
 
 ExprId JsonText::quoted(ExprId content) {
-  return grammar_.sequence({{quote_, content, quote_}});
+  const std::string &close = writing_.textClose;
+  // No text has the bytes of a control token, but those of other marks.
+  if (writing_.escaped == 0 && static_cast<uint8_t>(close.front()) < 0x80) {
+    const ExprId any = grammar_.repeat(grammar_.characters(CharacterSet::all()), 0, kUnbounded);
+    content = grammar_.except(content, grammar_.sequence({{any, grammar_.text(close), any}}));
+  }
+  return grammar_.sequence({{grammar_.text(writing_.textOpen), content, grammar_.text(close)}});
+}
+
+ExprId JsonText::key(std::string_view name, const ObjectWriting &object) {
+  const bool isBare = !object.quotesKeys && isWord(name);
+  return isBare ? grammar_.text(name) : quoted(content(name));
+}
+
+ExprId JsonText::anyKey(ExprId content, const ObjectWriting &object) {
+  if (object.quotesKeys)
+    return quoted(content);
+  constexpr uint32_t kMostLetters = 64;
+  const CharacterSet letters(
+      {{'-', '.'}, {'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}); // isWordCharacter's
+  return grammar_.both(content, grammar_.repeat(grammar_.characters(letters), 1, kMostLetters));
 }
 
 ExprId JsonText::content(std::string_view text) {
-  return grammar_.text(jsonStringContent(text));
+  return grammar_.text(contentText(text));
+}
+
+std::string JsonText::contentText(std::string_view text) const {
+  return writing_.escaped ? escapedText(text, writing_.escaped) : std::string(text);
 }
 
 ExprId JsonText::spaced(ExprId first, ExprId second) {
@@ -99,19 +151,22 @@ ExprId JsonText::spaced(ExprId first, ExprId second) {
 }
 
 std::string jsonStringContent(std::string_view text) {
-  std::string content;
-  for (const char byte : text)
-    content += static_cast<uint8_t>(byte) < 0x20 || byte == '"' || byte == '\\'
-                   ? escaped(static_cast<uint8_t>(byte))
-                   : std::string(1, byte);
-  return content;
+  return escapedText(text, '"');
 }
 
 std::string jsonLiteral(const jinja::Input &value) {
+  Grammar unused;
+  return JsonText(unused, {}).literalText(value);
+}
+
+std::string JsonText::literalText(const jinja::Input &value) const {
+  const auto quote = [&](std::string_view text) {
+    return writing_.textOpen + contentText(text) + writing_.textClose;
+  };
   if (const std::string *text = value.text())
-    return '"' + jsonStringContent(*text) + '"';
+    return quote(*text);
   if (const auto *truth = std::get_if<bool>(&value.content()))
-    return *truth ? "true" : "false";
+    return writing_.constants[*truth ? 0 : 1];
   if (const auto *whole = std::get_if<int64_t>(&value.content()))
     return std::to_string(*whole);
   if (const auto *real = std::get_if<double>(&value.content()))
@@ -119,15 +174,17 @@ std::string jsonLiteral(const jinja::Input &value) {
   std::string out;
   if (const jinja::Input::List *list = value.list()) { // as deep as the reader lets it be
     for (const jinja::Input &item : *list)
-      out += (out.empty() ? "" : ",") + jsonLiteral(item);
+      out += (out.empty() ? "" : ",") + literalText(item);
     return '[' + out + ']';
   }
   if (const jinja::Input::Object *object = value.object()) {
+    const ObjectWriting &inner = writing_.inner;
     for (const auto &[key, item] : *object)
-      out += (out.empty() ? "\"" : ",\"") + jsonStringContent(key) + "\":" + jsonLiteral(item);
-    return '{' + out + '}';
+      out += (out.empty() ? "" : ",") + (inner.quotesKeys || !isWord(key) ? quote(key) : key) +
+             inner.assign + literalText(item);
+    return inner.open + out + inner.close;
   }
-  return "null";
+  return writing_.constants[2];
 }
 
 static bool equalLists(const jinja::Input::List &a, const jinja::Input::List &b) {

@@ -56,7 +56,8 @@ std::string inOrder(const jinja::Input &value, const std::vector<std::string> &n
 } // namespace
 
 Result<ExprId> SchemaCompiler::compile() {
-  SINTER_ASSIGN(const ExprId root, valueOf({&doc_.root()}));
+  SINTER_ASSIGN(SchemaSet all, flat({&doc_.root()}));
+  SINTER_ASSIGN(const ExprId root, value({.all = std::move(all), .isRoot = true}));
   SINTER_TRY(drain());
   return root;
 }
@@ -64,7 +65,7 @@ Result<ExprId> SchemaCompiler::compile() {
 Result<ExprId> SchemaCompiler::compileWithoutLiterals(const SchemaSet &all) {
   SINTER_ASSIGN(const uint32_t types, typesOf(all));
   SINTER_ASSIGN(const Excluded excluded, excludedBy(all));
-  SINTER_ASSIGN(const ExprId root, ofTypes(all, types & ~excluded.types, excluded));
+  SINTER_ASSIGN(const ExprId root, ofTypes({all}, types & ~excluded.types, excluded));
   SINTER_TRY(drain());
   return root;
 }
@@ -110,11 +111,10 @@ Result<SchemaSet> SchemaCompiler::flat(SchemaSet open) const {
 
 Result<ExprId> SchemaCompiler::valueOf(const SchemaSet &schemas) {
   SINTER_ASSIGN(SchemaSet all, flat(schemas));
-  return value(std::move(all));
+  return value({std::move(all)});
 }
 
-Result<ExprId> SchemaCompiler::value(SchemaSet all, std::vector<const jinja::Input *> chosen) {
-  Task task{std::move(all), std::move(chosen)};
+Result<ExprId> SchemaCompiler::value(Task task) {
   const auto found = rules_.find(task.key());
   if (found != rules_.end())
     return g_.call(found->second);
@@ -130,10 +130,10 @@ Result<ExprId> SchemaCompiler::value(SchemaSet all, std::vector<const jinja::Inp
 Result<ExprId> SchemaCompiler::body(const Task &task) {
   SINTER_ASSIGN(auto tasks, split(task));
   if (!tasks)
-    return plain(task.all);
+    return plain(task);
   std::vector<ExprId> ways;
   for (Task &each : *tasks) {
-    SINTER_ASSIGN(const ExprId way, value(std::move(each.all), std::move(each.chosen)));
+    SINTER_ASSIGN(const ExprId way, value(std::move(each)));
     ways.push_back(way);
   }
   return g_.choice(ways);
@@ -166,7 +166,7 @@ SchemaCompiler::branches(const Task &task, const Schema &owner, std::string_view
   const auto add = [&](SchemaSet with) -> Result<void> {
     with.insert(with.end(), task.all.begin(), task.all.end());
     SINTER_ASSIGN(SchemaSet all, flat(std::move(with)));
-    tasks.push_back({std::move(all), chosen});
+    tasks.push_back({std::move(all), chosen, task.isRoot});
     return {};
   };
   const bool countsSets = doc_.hasUnevaluated() && std::ranges::any_of(task.all, asksForEvaluated);
@@ -240,15 +240,18 @@ Result<std::optional<SchemaCompiler::Texts>> SchemaCompiler::literals(const Sche
   return std::nullopt;
 }
 
-Result<ExprId> SchemaCompiler::plain(const SchemaSet &schemas) {
-  SchemaSet all = schemas;
+Result<ExprId> SchemaCompiler::plain(const Task &task) {
+  SchemaSet all = task.all;
   SINTER_TRY(addUnevaluated(all));
   SINTER_ASSIGN(auto named, literals(all));
+  if (named && task.isRoot && text_.writing().inner.open != text_.writing().root.open)
+    return doc_.error(*all.front(), "enum", "it is not supported for all of a call's arguments",
+                      Code::Unsupported);
   if (named)
     return textsExpr(g_, std::move(*named));
   SINTER_ASSIGN(const uint32_t types, typesOf(all));
   SINTER_ASSIGN(const Excluded excluded, excludedBy(all));
-  return ofTypes(all, types & ~excluded.types, excluded);
+  return ofTypes({.all = std::move(all), .isRoot = task.isRoot}, types & ~excluded.types, excluded);
 }
 
 // Those of `source`, the first with an enum, that all schemas allow.
@@ -285,7 +288,7 @@ SchemaCompiler::literalsOf(const SchemaSet &all, const Schema &source,
       continue;
     SINTER_ASSIGN(const bool allowed, matches(matcher, inOrder(value, shape.names)));
     if (allowed)
-      texts.push_back(jsonLiteral(value));
+      texts.push_back(text_.literalText(value));
   }
   return texts;
 }
@@ -343,8 +346,9 @@ SchemaCompiler::finiteValues(const SchemaSet &schemas) const {
   return Texts(values.begin(), values.end());
 }
 
-Result<ExprId> SchemaCompiler::ofTypes(const SchemaSet &all, uint32_t types,
-                                       const Excluded &excluded) {
+Result<ExprId> SchemaCompiler::ofTypes(const Task &task, uint32_t types, const Excluded &excluded) {
+  const SchemaSet &all = task.all;
+  const ValueWriting &writing = text_.writing();
   const auto isOut = [&](const jinja::Input &value) {
     return std::ranges::any_of(excluded.values, [&](const Schema *schema) {
       jinja::Input::List one;
@@ -359,7 +363,7 @@ Result<ExprId> SchemaCompiler::ofTypes(const SchemaSet &all, uint32_t types,
     return {};
   };
   if (types & kObject)
-    SINTER_TRY(add(object(all)));
+    SINTER_TRY(add(object(all, task.isRoot ? writing.root : writing.inner)));
   if (types & kArray)
     SINTER_TRY(add(array(all)));
   if (types & kString)
@@ -367,17 +371,18 @@ Result<ExprId> SchemaCompiler::ofTypes(const SchemaSet &all, uint32_t types,
   if (types & (kInteger | kFraction))
     SINTER_TRY(add(number(all, types, excluded)));
   if ((types & kBoolean) && !isOut(jinja::Input(true)))
-    ways.push_back(g_.text("true"));
+    ways.push_back(g_.text(writing.constants[0]));
   if ((types & kBoolean) && !isOut(jinja::Input(false)))
-    ways.push_back(g_.text("false"));
+    ways.push_back(g_.text(writing.constants[1]));
   if ((types & kNull) && !isOut(jinja::Input()))
-    ways.push_back(g_.text("null"));
+    ways.push_back(g_.text(writing.constants[2]));
   return g_.choice(ways);
 }
 
-Result<ExprId> addJsonSchema(Grammar &grammar, const jinja::Input &schema) {
+Result<ExprId> addJsonSchema(Grammar &grammar, const jinja::Input &schema,
+                             const ValueWriting &writing) {
   const SchemaDocument document(schema);
-  return SchemaCompiler(document, grammar).compile();
+  return SchemaCompiler(document, grammar, writing).compile();
 }
 
 Result<Grammar> parseJsonSchema(const jinja::Input &schema) {

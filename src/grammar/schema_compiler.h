@@ -15,8 +15,8 @@ using SchemaSet = std::vector<const Schema *>;
 
 class SchemaCompiler {
 public:
-  SchemaCompiler(const SchemaDocument &document, Grammar &grammar)
-      : doc_(document), g_(grammar), text_(grammar) {}
+  SchemaCompiler(const SchemaDocument &document, Grammar &grammar, ValueWriting writing = {})
+      : doc_(document), g_(grammar), text_(grammar, std::move(writing)) {}
 
   // The root's expression; compiles all that it leads to.
   Result<ExprId> compile();
@@ -32,8 +32,9 @@ private:
   // `chosen`: lists of anyOf and oneOf; branches of each are in `all` already.
   struct Task {
     SchemaSet all;
-    std::vector<const jinja::Input *> chosen;
-    auto key() const { return std::pair(all, chosen); }
+    std::vector<const jinja::Input *> chosen = {};
+    bool isRoot = false; // the value is no part of another
+    auto key() const { return std::tuple(all, chosen, isRoot); }
   };
   // What `not` takes away; schemas that it has.
   struct Excluded {
@@ -42,7 +43,7 @@ private:
   };
   using Texts = std::vector<std::string>;
 
-  Result<ExprId> value(SchemaSet all, std::vector<const jinja::Input *> chosen = {});
+  Result<ExprId> value(Task task);
   Result<ExprId> valueOf(const SchemaSet &schemas); // not yet flat
   Result<SchemaSet> flat(SchemaSet schemas) const;
   Result<void> drain();
@@ -51,8 +52,8 @@ private:
   Result<std::optional<std::vector<Task>>> split(const Task &task) const;
   Result<std::vector<Task>> branches(const Task &task, const Schema &owner,
                                      std::string_view keyword) const;
-  Result<ExprId> plain(const SchemaSet &all);
-  Result<ExprId> ofTypes(const SchemaSet &all, uint32_t types, const Excluded &excluded);
+  Result<ExprId> plain(const Task &task);
+  Result<ExprId> ofTypes(const Task &task, uint32_t types, const Excluded &excluded);
   Result<std::optional<Texts>> literals(const SchemaSet &all) const;
   Result<Texts> literalsOf(const SchemaSet &all, const Schema &source,
                            const jinja::Input::List &candidates) const;
@@ -130,23 +131,25 @@ private:
     uint32_t least = 0, most = kUnbounded;
   };
   class ObjectWriter;
-  Result<ExprId> object(const SchemaSet &all);
+  Result<ExprId> object(const SchemaSet &all, const ObjectWriting &writing);
   Result<Shape> shapeOf(const SchemaSet &all) const;
   Result<void> addNames(const Schema &schema, Shape &shape) const;
   Result<void> addMember(const Schema &schema, Shape &shape) const;
   Result<SchemaSet> propertySchemas(const SchemaSet &all, const std::string &name);
   Result<bool> hasPattern(const Schema &owner, const std::string &pattern, const std::string &name);
   Result<std::optional<ExprId>> otherMember(const SchemaSet &all, const Shape &shape,
-                                            const Member *member);
-  Result<std::optional<ExprId>> otherOfKind(const SchemaSet &all, const Shape &shape,
-                                            const Member *member, size_t kind, ExprId key);
-  ExprId member(ExprId quotedKey, ExprId value);
+                                            const Member *member, const ObjectWriting &writing);
+  Result<std::optional<SchemaSet>> schemasOfKind(const SchemaSet &all, const Shape &shape,
+                                                 size_t kind) const;
+  Result<ExprId> keyOf(const Shape &shape, const Member *member, ExprId key,
+                       const ObjectWriting &writing);
+  ExprId member(ExprId key, ExprId value, const ObjectWriting &writing);
   const Schema &anyText() const;
 
   const SchemaDocument &doc_;
   Grammar &g_;
   JsonText text_;
-  std::map<std::pair<SchemaSet, std::vector<const jinja::Input *>>, RuleId> rules_;
+  std::map<std::tuple<SchemaSet, std::vector<const jinja::Input *>, bool>, RuleId> rules_;
   std::deque<std::pair<RuleId, Task>> open_;
   std::map<std::string, Matcher> patterns_;
 };

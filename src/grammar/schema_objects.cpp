@@ -84,8 +84,8 @@ Result<SchemaCompiler::Shape> SchemaCompiler::shapeOf(const SchemaSet &all) cons
   return shape;
 }
 
-ExprId SchemaCompiler::member(ExprId quotedKey, ExprId value) {
-  return g_.sequence({{quotedKey, text_.space(), g_.text(":"), text_.space(), value}});
+ExprId SchemaCompiler::member(ExprId key, ExprId value, const ObjectWriting &writing) {
+  return g_.sequence({{key, text_.space(), g_.text(writing.assign), text_.space(), value}});
 }
 
 const Schema &SchemaCompiler::anyText() const {
@@ -129,11 +129,10 @@ Result<SchemaSet> SchemaCompiler::propertySchemas(const SchemaSet &all, const st
   return schemas;
 }
 
-// Those whose names have the patterns of `kind`, as bits, and no other; nothing where there are
-// none. `key`: their names, between quotes.
-Result<std::optional<ExprId>> SchemaCompiler::otherOfKind(const SchemaSet &all, const Shape &shape,
-                                                          const Member *member, size_t kind,
-                                                          ExprId key) {
+// What values satisfy whose names have the patterns of `kind`, as bits, and no other; nothing where
+// there are none.
+Result<std::optional<SchemaSet>>
+SchemaCompiler::schemasOfKind(const SchemaSet &all, const Shape &shape, size_t kind) const {
   SchemaSet schemas, hit;
   for (size_t i = 0; i < shape.patterns.size(); ++i) {
     if (!(kind >> i & 1))
@@ -151,26 +150,32 @@ Result<std::optional<ExprId>> SchemaCompiler::otherOfKind(const SchemaSet &all, 
     const bool *truth = std::get_if<bool>(&schema->content());
     return truth && !*truth;
   });
-  if (isOut)
-    return std::nullopt;
+  return isOut ? std::nullopt : std::optional(std::move(schemas));
+}
+
+// A key of that content, such as the rules of names want it.
+Result<ExprId> SchemaCompiler::keyOf(const Shape &shape, const Member *member, ExprId content,
+                                     const ObjectWriting &writing) {
+  const ExprId key = text_.anyKey(content, writing);
   SchemaSet names = shape.nameRules;
-  if (member) {
+  if (member)
     names.push_back(member->name);
-    schemas.push_back(member->value);
-  }
-  if (!names.empty()) {
-    names.push_back(&anyText());
-    SINTER_ASSIGN(const ExprId allowed, valueOf(names));
-    key = g_.both(key, allowed);
-  }
-  SINTER_ASSIGN(const ExprId value, valueOf(schemas));
-  return this->member(key, value);
+  if (names.empty())
+    return key;
+  if (!writing.quotesKeys)
+    return doc_.error(*names.front(), "propertyNames",
+                      "it is not supported where a call's keys stand without quotes",
+                      Code::Unsupported);
+  names.push_back(&anyText());
+  SINTER_ASSIGN(const ExprId allowed, valueOf(names));
+  return g_.both(key, allowed);
 }
 
 // Members whose names the schemas do not list: one kind for each set of patterns that a name has.
 // `wanted`: such as there must be one.
 Result<std::optional<ExprId>> SchemaCompiler::otherMember(const SchemaSet &all, const Shape &shape,
-                                                          const Member *wanted) {
+                                                          const Member *wanted,
+                                                          const ObjectWriting &writing) {
   if (shape.patterns.size() > kMostPatterns)
     return doc_.error(*shape.patterns.front().second.front(), "patternProperties",
                       std::to_string(shape.patterns.size()) +
@@ -180,9 +185,9 @@ Result<std::optional<ExprId>> SchemaCompiler::otherMember(const SchemaSet &all, 
   std::vector<std::string> known;
   std::vector<ExprId> matching, ways;
   for (const std::string &name : shape.names)
-    known.push_back(jsonStringContent(name));
+    known.push_back(text_.contentText(name));
   for (const auto &[pattern, owners] : shape.patterns) {
-    const Result<ExprId> match = parseRegex(g_, pattern, RegexUse::Found, JsonText::character);
+    const Result<ExprId> match = parseRegex(g_, pattern, RegexUse::Found, text_.characters());
     if (!match)
       return doc_.error(*owners.front(), "patternProperties", match.error().toString(),
                         match.error().code);
@@ -194,10 +199,14 @@ Result<std::optional<ExprId>> SchemaCompiler::otherMember(const SchemaSet &all, 
       key = g_.except(key, textsExpr(g_, known));
     for (size_t i = 0; i < matching.size(); ++i)
       key = kind >> i & 1 ? g_.both(key, matching[i]) : g_.except(key, matching[i]);
-    SINTER_ASSIGN(const std::optional<ExprId> way,
-                  otherOfKind(all, shape, wanted, kind, text_.quoted(key)));
-    if (way)
-      ways.push_back(*way);
+    SINTER_ASSIGN(auto schemas, schemasOfKind(all, shape, kind));
+    if (!schemas)
+      continue;
+    if (wanted)
+      schemas->push_back(wanted->value);
+    SINTER_ASSIGN(const ExprId name, keyOf(shape, wanted, key, writing));
+    SINTER_ASSIGN(const ExprId value, valueOf(*schemas));
+    ways.push_back(member(name, value, writing));
   }
   return ways.empty() ? std::nullopt : std::optional(g_.choice(ways));
 }
@@ -208,8 +217,9 @@ Result<std::optional<ExprId>> SchemaCompiler::otherMember(const SchemaSet &all, 
 // last, and all of them together are sure to count as one.
 class SchemaCompiler::ObjectWriter {
 public:
-  ObjectWriter(SchemaCompiler &compiler, const SchemaSet &all, const Shape &shape)
-      : c_(compiler), g_(compiler.g_), all_(all), shape_(shape),
+  ObjectWriter(SchemaCompiler &compiler, const SchemaSet &all, const Shape &shape,
+               const ObjectWriting &writing)
+      : c_(compiler), g_(compiler.g_), all_(all), shape_(shape), writing_(writing),
         wanted_(shape.member ? &*shape.member : nullptr),
         counts_(shape.least > 0 || shape.most != kUnbounded),
         cap_(counts_ ? std::max<size_t>(shape.names.size(), 1) : 1) {
@@ -225,15 +235,15 @@ public:
         after_[isDone].push_back(isDone || wanted_ ? othersAfter(written, isDone) : ExprId());
     for (size_t i = shape_.names.size(); i-- > 0;)
       SINTER_TRY(addName(i));
-    return g_.sequence(
-        {{g_.text("{"), c_.text_.space(), after_[!wanted_][0], c_.text_.space(), g_.text("}")}});
+    return g_.sequence({{g_.text(writing_.open), c_.text_.space(), after_[!wanted_][0],
+                         c_.text_.space(), g_.text(writing_.close)}});
   }
 
 private:
   Result<void> prepare() {
-    SINTER_ASSIGN(other_, c_.otherMember(all_, shape_, nullptr));
+    SINTER_ASSIGN(other_, c_.otherMember(all_, shape_, nullptr, writing_));
     if (wanted_) {
-      SINTER_ASSIGN(last_, c_.otherMember(all_, shape_, wanted_));
+      SINTER_ASSIGN(last_, c_.otherMember(all_, shape_, wanted_, writing_));
       SINTER_ASSIGN(wantedNames_, c_.matcherOf({wanted_->name}));
     }
     if (!shape_.nameRules.empty()) {
@@ -284,7 +294,7 @@ private:
   };
   Result<Ways> waysOf(const std::string &name) {
     const std::string quoted = jsonLiteral(jinja::Input(name));
-    const ExprId key = g_.text(quoted);
+    const ExprId key = c_.text_.key(name, writing_);
     Ways ways{g_.choice({}), {}, has(shape_.required, name)};
     if (!shape_.nameRules.empty()) {
       SINTER_ASSIGN(const bool isAllowed, matches(names_, quoted));
@@ -293,13 +303,13 @@ private:
     }
     SINTER_ASSIGN(SchemaSet schemas, c_.propertySchemas(all_, name));
     SINTER_ASSIGN(const ExprId value, c_.valueOf(schemas));
-    ways.any = c_.member(key, value);
+    ways.any = c_.member(key, value, writing_);
     SINTER_ASSIGN(const bool isWanted, matches(wantedNames_, quoted));
     if (!isWanted)
       return ways;
     schemas.push_back(wanted_->value);
     SINTER_ASSIGN(const ExprId wanted, c_.valueOf(schemas));
-    ways.wanted = c_.member(key, wanted);
+    ways.wanted = c_.member(key, wanted, writing_);
     return ways;
   }
 
@@ -333,6 +343,7 @@ private:
   Grammar &g_;
   const SchemaSet &all_;
   const Shape &shape_;
+  const ObjectWriting &writing_;
   const Member *wanted_;
   const bool counts_;
   const size_t cap_; // counts beyond it are alike: a member was written, so a comma comes
@@ -342,9 +353,9 @@ private:
   std::vector<ExprId> after_[2]; // by whether the wanted one was written, and by members written
 };
 
-Result<ExprId> SchemaCompiler::object(const SchemaSet &all) {
+Result<ExprId> SchemaCompiler::object(const SchemaSet &all, const ObjectWriting &writing) {
   SINTER_ASSIGN(const Shape shape, shapeOf(all));
-  return ObjectWriter(*this, all, shape).write();
+  return ObjectWriter(*this, all, shape, writing).write();
 }
 
 } // namespace sinter::grammar

@@ -116,7 +116,7 @@ Result<ExprId> SchemaCompiler::number(const SchemaSet &all, uint32_t types,
 Result<void> SchemaCompiler::addPatterns(const Schema &schema, std::vector<ExprId> &parts) {
   const auto add = [&](std::string_view keyword, std::string_view pattern,
                        RegexUse use) -> Result<void> {
-    Result<ExprId> part = parseRegex(g_, pattern, use, JsonText::character);
+    Result<ExprId> part = parseRegex(g_, pattern, use, text_.characters());
     if (!part)
       return doc_.error(schema, keyword, part.error().toString(), part.error().code);
     parts.push_back(*part);

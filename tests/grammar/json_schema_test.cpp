@@ -601,6 +601,36 @@ TEST(JsonSchema, AnEnumOfTooManyValuesIsRefused) {
   EXPECT_THAT(grammar.error().message, HasSubstr("10001 values"));
 }
 
+TEST(JsonSchema, AnotherWritingChangesMarksAlone) {
+  const jinja::Input schema = json(
+      R"({"type":"object","properties":{"a":{"enum":["x","y"]},"b c":{"type":"string","maxLength":3},
+          "o":{"type":"object","properties":{"t":{"type":"boolean"}},"additionalProperties":false}},
+          "required":["a"],"additionalProperties":false})");
+  const auto with = [&](const ValueWriting &writing) {
+    Grammar grammar;
+    const Result<ExprId> root = addJsonSchema(grammar, schema, writing);
+    EXPECT_TRUE(root);
+    grammar.setRoot(*root);
+    return automatonOf(std::move(grammar));
+  };
+  const ObjectWriting bare{.quotesKeys = false};
+  const auto marked = with({.textOpen = "<q>",
+                            .textClose = "</q>",
+                            .escaped = 0,
+                            .isSpaced = false,
+                            .root = bare,
+                            .inner = bare});
+  EXPECT_TRUE(matches(*marked, R"({a:<q>x</q>,<q>b c</q>:<q>"\n</q>,o:{t:true}})"));
+  for (const char *other :
+       {R"({"a":<q>x</q>})", R"({a:<q>z</q>})", R"({a:<q>x</q>,<q>b c</q>:<q>abcd</q>})", "{}"})
+    EXPECT_FALSE(matches(*marked, other)) << other;
+  const auto called =
+      with({.textOpen = "'", .textClose = "'", .escaped = '\'', .root = {"(", "=", ")", false}});
+  EXPECT_TRUE(matches(*called, R"((a='y', 'b c'='it\'', o={'t': false}))"));
+  EXPECT_FALSE(matches(*called, R"({a='y'})"));
+  EXPECT_FALSE(matches(*called, R"((a="y"))"));
+}
+
 // References that lead to themselves say nothing; branches that multiply end with an error.
 TEST(JsonSchema, LoopsAndMultiplyingBranchesEnd) {
   expectValues(std::vector<Case>{{R"({"$ref":"#"})", {"1"}, {"x"}}});

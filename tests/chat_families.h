@@ -10,10 +10,11 @@ struct ChatFamily {
   const char *name;
   // What a template writes around the calls of a message, and for each call `c`.
   const char *begin, *call, *end;
-  const char *thought = "";      // for thoughts `t`
-  const char *promptEnd = "";    // after the head of an answer that is asked for
-  const char *after = "<|eot|>"; // a message
-  const char *remark = "";       // somewhere in it
+  const char *thought = "";             // for thoughts `t`
+  const char *promptEnd = "";           // after the head of an answer that is asked for
+  const char *after = "<|eot|>";        // a message
+  const char *remark = "";              // somewhere in it
+  const char *said = "{{ m.content }}"; // what an answer writes for its content
 };
 
 inline std::string templateOf(const ChatFamily &family) {
@@ -21,7 +22,8 @@ inline std::string templateOf(const ChatFamily &family) {
          "#}{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}<|head|>{{ m.role "
          "}}"
          "<|text|>{% set t = m.reasoning_content %}{% if t %}" +
-         family.thought + "{% endif %}{{ m.content }}{% if m.tool_calls %}" + family.begin +
+         family.thought + "{% endif %}{% if m.role == 'assistant' %}" + family.said +
+         "{% else %}{{ m.content }}{% endif %}{% if m.tool_calls %}" + family.begin +
          "{% for c in m.tool_calls %}" + family.call + "{% endfor %}" + family.end + "{% endif %}" +
          family.after +
          "{% endfor %}{% if add_generation_prompt %}<|head|>"
@@ -105,6 +107,36 @@ inline constexpr ChatFamily kChatFamilies[] = {
     {"SmolLm", "", "", "", "", "", "<|eot|>", "write <tool_call> </think>"},
     {"Channels", "", "", "", "", "", "<|end|>", "<|start|><|channel|><|message|>"},
     {"Plain", "", "", ""},
+    // Its prompt ends with the mark that a call begins with, and so does what is said.
+    {"Recipients", "", ">>>{{ c.function.name }}\n{{ c.function.arguments + '' }}", "", "", ">>>",
+     "<|eot|>", "", "{% if m.content %}>>>all\n{{ m.content }}{% endif %}"},
+    // What is said stands between marks of several tags, a call has its number, a value its type.
+    {"Kimi3", "<|open|>tools<|sep|>",
+     "<|open|>call tool=\"{{ c.function.name }}\" index=\"{{ loop.index }}\"<|sep|>"
+     "{% for k, v in c.function.arguments | items %}<|open|>argument key=\"{{ k }}\" type=\""
+     "{{ 'string' if v is string else 'number' if v is number else 'object' }}\"<|sep|>"
+     "{{ v if v is string else v | tojson }}<|close|>argument<|sep|>{% endfor %}"
+     "<|close|>call<|sep|>",
+     "<|close|>tools<|sep|>", "", "<|open|>think<|sep|>", "<|close|>message<|sep|><|end_of_msg|>",
+     "",
+     "<|open|>think<|sep|>{{ t }}<|close|>think<|sep|>"
+     "<|open|>response<|sep|>{{ m.content }}<|close|>response<|sep|>"},
+    {"Elements", "]$[<tool_call>\n",
+     "]$[<invoke name=\"{{ c.function.name }}\">{% for k, v in c.function.arguments | items %}"
+     "]$[<{{ k }}>{{ v }}]$[</{{ k }}>{% endfor %}]$[</invoke>\n",
+     "]$[</tool_call>", "<mm:think>{{ t }}</mm:think>"},
+    {"Keywords", "<|tool_call_start|>[",
+     "{% if not loop.first %}, {% endif %}{{ c.function.name }}({% for k, v in "
+     "c.function.arguments | items %}{{ k }}={{ \"'\" ~ v ~ \"'\" if v is string else v }}"
+     "{% if not loop.last %}, {% endif %}{% endfor %})",
+     "]<|tool_call_end|>", "<think>{{ t }}</think>"},
+    {"Answers", "<|START_ACTION|>[\n",
+     "{% if not loop.first %},{{ '\\n' }}{% endif %}    {\"tool_call_id\": \"{{ loop.index0 }}\", "
+     "\"tool_name\": \"{{ c.function.name }}\", \"parameters\": {{ c.function.arguments | tojson "
+     "}}}",
+     "\n]<|END_ACTION|>", "<|START_THINKING|>{{ t }}<|END_THINKING|>", "", "<|eot|>", "",
+     "{% if m.content %}<|START_RESPONSE|>{{ m.content }}<|END_RESPONSE|>{% endif %}"},
+    {"KeywordsUnseen", "", "", "", "", "", "<|eot|>", "List of tools: ["},
 };
 
 inline std::string templateOf(std::string_view name) {

@@ -24,7 +24,7 @@ AnswerSyntax syntaxOf(std::string_view source) {
 
 std::string shapeOf(const AnswerSyntax &syntax) {
   constexpr const char *kShapes[] = {"none", "json", "named", "channels"};
-  constexpr const char *kForms[] = {"", "-tags", "-braces"};
+  constexpr const char *kForms[] = {"", "-tags", "-braces", "-keywords", "-elements"};
   return std::string(kShapes[static_cast<size_t>(syntax.calls.shape)]) +
          kForms[static_cast<size_t>(syntax.calls.arguments)];
 }
@@ -33,15 +33,18 @@ std::string shapeOf(const AnswerSyntax &syntax) {
 std::string described(const AnswerSyntax &syntax) {
   const CallSyntax &calls = syntax.calls;
   std::string text = "think{" + syntax.reasoning.open + "|" + syntax.reasoning.close + "} ";
+  if (syntax.content.isMarked())
+    text += "said{" + syntax.content.open + "|" + syntax.content.close + "|" +
+            syntax.content.turnEnd + "} ";
   text += shapeOf(syntax);
   if (calls.parts.empty())
     return text;
   text += " begin{" + calls.begin + "} ";
-  constexpr const char *kSlots[] = {"NAME", "ARGS", "ID"};
+  constexpr const char *kSlots[] = {"NAME", "ARGS", "ID", "NUMBER"};
   for (const CallPart &part : calls.parts)
     text += part.before + "@" + kSlots[static_cast<size_t>(part.slot)] + "@";
   text += calls.close + " sep{" + calls.separator + "} end{" + calls.end + "}";
-  if (calls.arguments == ArgumentForm::Tags)
+  if (!calls.tags.keyOpen.empty())
     text +=
         " tags{" + calls.tags.keyOpen + "K" + calls.tags.textOpen + "T" + calls.tags.close + "}";
   if (calls.tags.tellTexts())
@@ -50,6 +53,10 @@ std::string described(const AnswerSyntax &syntax) {
     text += " list";
   if (!calls.severalCalls)
     text += " one";
+  if (calls.tags.nameTypes)
+    text += " types";
+  if (calls.promptOpens)
+    text += " opens";
   if (calls.idHoldsName)
     text += " id-holds-name";
   if (calls.shortIds)
@@ -130,6 +137,25 @@ const FamilyCase kFamilies[] = {
     {"SmolLm",
      R"(think{<think>|</think>} json begin{} <tool_call>\n{"name": "@NAME@", "arguments": )"
      R"(@ARGS@}\n</tool_call> sep{\n} end{} offers)"},
+    {"Recipients", R"(think{|} said{>>>all\n||<|eot|>} named begin{} >>>@NAME@\n@ARGS@ sep{} )"
+                   R"(end{} opens text-arguments offers)"},
+    {"Kimi3",
+     R"(think{<|open|>think<|sep|>|<|close|>think<|sep|>} said{<|open|>response<|sep|>|<|close|>)"
+     R"(response<|sep|>|<|close|>message<|sep|>} named-tags begin{<|open|>tools<|sep|>} <|open|>call )"
+     R"(tool="@NAME@" index="@NUMBER@"<|sep|>@ARGS@<|close|>call<|sep|> sep{} )"
+     R"(end{<|close|>tools<|sep|>} tags{<|open|>argument key="K" )"
+     R"(type="string"<|sep|>T<|close|>argument<|sep|>} other{" type="number"<|sep|>} types offers)"},
+    {"Elements",
+     R"(think{<mm:think>|</mm:think>} named-elements begin{]$[<tool_call>\n]$[} <invoke )"
+     R"(name="@NAME@">@ARGS@]$[</invoke>\n]$[ sep{} end{</tool_call>} tags{]$[<K>T]$[</} offers)"},
+    {"Keywords", R"(think{<think>|</think>} named-keywords begin{<|tool_call_start|>[} )"
+                 R"(@NAME@@ARGS@ sep{, } end{]<|tool_call_end|>} list offers)"},
+    {"KeywordsUnseen", R"(think{|} named-keywords begin{<|tool_call_start|>[} @NAME@@ARGS@ )"
+                       R"(sep{, } end{]<|tool_call_end|>} list offers)"},
+    {"Answers",
+     R"(think{<|START_THINKING|>|<|END_THINKING|>} said{<|START_RESPONSE|>|<|END_RESPONSE|>|<|eot|>} )"
+     R"(json begin{<|START_ACTION|>[} \n    {"tool_call_id": "@ID@", "tool_name": "@NAME@", )"
+     R"("parameters": @ARGS@} sep{,} end{]<|END_ACTION|>} list offers)"},
     {"Channels", R"(think{|} channels)"},
     {"Plain", R"(think{|} none)"},
 };
@@ -154,13 +180,20 @@ TEST(SyntaxProbe, ATemplateThatTakesArgumentsAsTextIsGivenText) {
   EXPECT_EQ(syntax.calls.shape, CallShape::Named);
 }
 
-// Kimi K3's: a mark has the number of its call.
 TEST(SyntaxProbe, CallsWhoseMarksDifferAreNotRead) {
-  const AnswerSyntax syntax = syntaxOf(
-      "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls or [] %}<call={{ "
-      "c.function.name }} index={{ loop.index }}>{{ c.function.arguments | tojson }}</call>"
-      "{% endfor %}{% endfor %}");
+  const AnswerSyntax syntax =
+      syntaxOf("{% for m in messages %}{{ m.content }}{% for c in m.tool_calls or [] %}<call={{ "
+               "c.function.name }} {{ 'first' if loop.first else 'other' }}>{{ "
+               "c.function.arguments | tojson }}</call>"
+               "{% endfor %}{% endfor %}");
   EXPECT_EQ(syntax.calls.shape, CallShape::None);
+}
+
+TEST(SyntaxProbe, AHeadThatPromptsLackIsNoMarkOfContent) {
+  const AnswerSyntax syntax = syntaxOf(
+      "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls or [] %}!"
+      "{{ c.function.name }}{{ c.function.arguments | tojson }}{% endfor %}{% endfor %}>");
+  EXPECT_FALSE(syntax.content.isMarked());
 }
 
 // Published templates, where a folder of them is named: "NAME.jinja" by the shape of their calls
@@ -192,6 +225,12 @@ TEST(SyntaxProbe, PublishedTemplatesAreRead) {
       {"Kimi-K2-Instruct", "named", ""},
       {"MiniMax-M2", "named-tags", "</think>"},
       {"meetkai-functionary-medium-v3.1", "named", ""},
+      {"meetkai-functionary-medium-v3.2", "named", ""},
+      {"Kimi-K3", "named-tags", "<|close|>think<|sep|>"},
+      {"MiniMax-M3", "named-elements", "</mm:think>"},
+      {"LFM2-8B-A1B", "named-keywords", ""},
+      {"LFM2.5-8B-A1B", "named-keywords", "</think>"},
+      {"CohereForAI-c4ai-command-r7b-12-2024-tool_use", "json", "<|END_THINKING|>"},
   };
   const char *folder = std::getenv("SINTER_CHAT_TEMPLATES");
   if (!folder)

@@ -47,10 +47,30 @@ Tokenizer tokenizerOf(TokenType markType) {
   }
   tokens.push_back("ab");
   std::vector<int64_t> types(tokens.size(), 1);
-  for (const char *mark :
-       {"</think>", "<think>", "<tool_call>", "</tool_call>", "</parameter>", "</arg_value>",
-        "[TOOL_CALLS]", "[ARGS]", "[/THINK]", "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>",
-        "</｜DSML｜parameter>", "<|call_begin|>", "<|END_THINKING|>", "<|/tool_call|>"}) {
+  for (const char *mark : {"</think>",
+                           "<think>",
+                           "<tool_call>",
+                           "</tool_call>",
+                           "</parameter>",
+                           "</arg_value>",
+                           "[TOOL_CALLS]",
+                           "[ARGS]",
+                           "[/THINK]",
+                           "<｜tool▁call▁begin｜>",
+                           "<｜tool▁call▁end｜>",
+                           "</｜DSML｜parameter>",
+                           "<|call_begin|>",
+                           "<|END_THINKING|>",
+                           "<|/tool_call|>",
+                           "<|\"|>",
+                           "<|open|>",
+                           "<|close|>",
+                           "<|sep|>",
+                           "]$[",
+                           "<|tool_call_start|>",
+                           "<|tool_call_end|>",
+                           "</mm:think>",
+                           "<channel|>"}) {
     tokens.push_back(mark);
     types.push_back(static_cast<int64_t>(markType));
   }
@@ -79,6 +99,7 @@ struct Held {
   Held(const char *family, const Tokenizer &ofMarks, AnswerRules rules)
       : tokenizer(ofMarks), syntax(probeAnswerSyntax(*ChatTemplate::parse(templateOf(family)), {})),
         trie(tokenTrieOf(tokenizer, tokenizer.size())) {
+    rules.startsInCall = syntax.calls.promptOpens;
     auto grammar = answerGrammar(syntax, std::move(rules), tokenizer);
     EXPECT_TRUE(grammar.has_value()) << family << (grammar ? "" : grammar.error().toString());
     if (!grammar)
@@ -121,6 +142,7 @@ struct Held {
 AnswerText parse(const AnswerSyntax &syntax, const std::string &text, bool startsInReasoning) {
   AnswerStyle style{.syntax = std::make_shared<const AnswerSyntax>(syntax),
                     .startsInReasoning = startsInReasoning,
+                    .startsInCall = syntax.calls.promptOpens,
                     .readsCalls = true};
   style.tools =
       toolTypesOf(json(R"([{"type": "function", "function": {"name": "f", "parameters": )" +
@@ -150,9 +172,12 @@ class AnswerGrammarFamily : public testing::TestWithParam<const char *> {};
 
 TEST_P(AnswerGrammarFamily, WhatMustBeACallIsReadBackAsSuch) {
   std::mt19937 random(11);
+  // Random texts hardly ever end with several letters of a mark.
+  const bool isSpelled =
+      GetParam() == std::string_view("Kimi3") || GetParam() == std::string_view("Elements");
   for (const bool startsInReasoning : {true, false}) {
     const Tokenizer tokenizer =
-        tokenizerOf(startsInReasoning ? TokenType::Control : TokenType::UserDefined);
+        tokenizerOf(startsInReasoning || isSpelled ? TokenType::Control : TokenType::UserDefined);
     Held held(GetParam(), tokenizer,
               {.calls = CallWish::Must, .tools = tools(), .startsInReasoning = startsInReasoning});
     const std::string text = held.answer(random);
@@ -167,14 +192,16 @@ INSTANTIATE_TEST_SUITE_P(Families, AnswerGrammarFamily,
                          testing::Values("Hermes", "QwenCoder", "Glm", "MiniMax", "Dsml", "Llama",
                                          "MistralList", "MistralNamed", "DeepSeek", "DeepSeekR1",
                                          "Kimi", "Functionary", "CommandR", "Apertus", "Granite",
-                                         "Phi", "SmolLm", "Channels"),
+                                         "Phi", "SmolLm", "Channels", "Gemma", "Recipients",
+                                         "Kimi3", "Elements", "Keywords", "Answers"),
                          [](const auto &info) { return std::string(info.param); });
 
 TEST(AnswerGrammar, ACallThatMayComeHasArgumentsThatFit) {
   std::mt19937 random(12);
   const Tokenizer tokenizer = tokenizerOf(TokenType::UserDefined);
   size_t calls = 0;
-  for (const char *family : {"Hermes", "QwenCoder", "Llama", "DeepSeek", "Channels"})
+  for (const char *family : {"Hermes", "QwenCoder", "Llama", "DeepSeek", "Channels", "Gemma",
+                             "Recipients", "Keywords"})
     for (int round = 0; round < 3; ++round) {
       Held held(family, tokenizer, {.calls = CallWish::May, .tools = {tools().front()}});
       const std::string text = held.answer(random);

@@ -29,7 +29,11 @@ std::shared_ptr<const AnswerSyntax> syntaxOf(std::string_view name) {
 }
 
 AnswerStyle styleOf(std::string_view family) {
-  return {.syntax = syntaxOf(family), .readsCalls = true, .tools = someTools()};
+  const auto syntax = syntaxOf(family);
+  return {.syntax = syntax,
+          .startsInCall = syntax->calls.promptOpens,
+          .readsCalls = true,
+          .tools = someTools()};
 }
 
 Parsed parse(const AnswerStyle &style, const std::string &text,
@@ -64,6 +68,7 @@ const Case kCases[] = {
     {"Opened", "Hermes", "hm </thin </think> a", {"a", "hm </thin", ""}, true},
     {"OpenedAgain", "Hermes", "<think>\nhm</think>a", {"a", "hm", ""}, true},
     {"NeverClosed", "Hermes", "hm </thi", {"", "hm </thi", ""}, true},
+    {"CloseAlone", "Hermes", "\n</think>\n\na </think> b", {"a </think> b", "", ""}},
     {"EmptyThought", "Hermes", "<think>\n\n</think>\n\na", {"a", "", ""}},
     {"ChannelThought", "Gemma", "<|channel>thought\nhm<channel|>a", {"a", "hm", ""}},
     {"Call",
@@ -95,6 +100,8 @@ const Case kCases[] = {
      "Hermes",
      "<tool_call>{\"name\": \"f\", \"arguments\": {\"x\": 1",
      {"", "", "f{\"x\": 1;"}},
+    {"CutValue", "QwenCoder", "<tool_call><function=f><parameter=x>12", {"", "", "f{\"x\": 12;"}},
+    {"CutWord", "Keywords", "<|tool_call_start|>[f(x=12", {"", "", "f{\"x\": 12;"}},
     {"UnclosedCall", "Hermes", "<tool_call>{\"name\":\"f\"}", {"", "", "f{};"}},
     {"Tags",
      "QwenCoder",
@@ -188,6 +195,56 @@ const Case kCases[] = {
      "<|tool_call>call:f{s:<|\"|>a, \"b\": {<|\"|>,x:1,o:{k:[<|\"|>v<|\"|>,true]}}<tool_call|>"
      "<|tool_call>call:g{}<tool_call|>",
      {"", "", "f{\"s\":\"a, \\\"b\\\": {\",\"x\":1,\"o\":{\"k\":[\"v\",true]}};g{};"}},
+    {"RecipientAll", "Recipients", "all\nHello >>> you", {"Hello >>> you", "", ""}},
+    {"RecipientText", "Recipients", "allow\nme", {"allow\nme", "", ""}},
+    {"RecipientEnd", "Recipients", "all", {"all", "", ""}},
+    {"RecipientCalls", "Recipients", "f\n{\"x\": 1}>>>g\n{}", {"", "", "f{\"x\": 1};g{};"}},
+    {"RecipientAllThenCall", "Recipients", "all\nok>>>f\n{}", {"ok", "", "f{};"}},
+    {"Kimi3",
+     "Kimi3",
+     "hm<|close|>think<|sep|><|open|>response<|sep|>On it.<|close|>response<|sep|>"
+     "<|open|>tools<|sep|><|open|>call tool=\"f\" index=\"1\"<|sep|>"
+     "<|open|>argument key=\"s\" type=\"string\"<|sep|>5<|close|>argument<|sep|>"
+     "<|open|>argument key=\"x\" type=\"number\"<|sep|>5<|close|>argument<|sep|>"
+     "<|open|>argument key=\"o\" type=\"object\"<|sep|>{\"a\": 1}<|close|>argument<|sep|>"
+     "<|close|>call<|sep|><|open|>call tool=\"g\" index=\"2\"<|sep|><|close|>call<|sep|>"
+     "<|close|>tools<|sep|><|close|>message<|sep|>",
+     {"On it.", "hm", "f{\"s\": \"5\", \"x\": 5, \"o\": {\"a\": 1}};g{};"},
+     true},
+    {"Kimi3Prose",
+     "Kimi3",
+     "<|open|>response<|sep|>Use the response tag.<|close|>response<|sep|><|close|>message<|sep|>",
+     {"Use the response tag.", "", ""},
+     true},
+    {"Kimi3NoThought", "Kimi3", "a <|open|>b", {"a <|open|>b", "", ""}},
+    {"Elements",
+     "Elements",
+     "]$[<tool_call>\n]$[<invoke name=\"f\">]$[<s>a <b>]$[</s>]$[<o>]$[<a>]$[<item>1]$[</item>"
+     "]$[<item>true]$[</item>]$[</a>]$[<o>q]$[</o>]$[</o>]$[</invoke>\n]$[<invoke name=\"g\">"
+     "]$[</invoke>\n]$[</tool_call>",
+     {"", "", "f{\"s\": \"a <b>\", \"o\": {\"a\": [1, true], \"o\": \"q\"}};g{};"}},
+    {"Keywords",
+     "Keywords",
+     "<|tool_call_start|>[f(s='it\\'s', x=5, o={'a': [True, None, \"q\\\"\\n\\x41\"],}), g()]"
+     "<|tool_call_end|> done",
+     {"done", "",
+      "f{\"s\": \"it's\", \"x\": 5, \"o\": {\"a\": [true, null, \"q\\\"\\n\\u0041\"]}};g{};"}},
+    {"KeywordsUnseen",
+     "KeywordsUnseen",
+     "<|tool_call_start|>[g(a=1)]<|tool_call_end|>",
+     {"", "", "g{\"a\": 1};"}},
+    {"KeywordsNone",
+     "Keywords",
+     "<|tool_call_start|>[hm]<|tool_call_end|>b",
+     {"<|tool_call_start|>[hm]<|tool_call_end|>b", "", ""}},
+    {"Answers",
+     "Answers",
+     "<|START_THINKING|>plan<|END_THINKING|><|START_RESPONSE|>hi <b> [<|END_RESPONSE|>",
+     {"hi <b> [", "plan", ""}},
+    {"TagsOfPython",
+     "QwenCoder",
+     "<tool_call><function=f><parameter=o>{'a': [True, 'q']}</parameter></function></tool_call>",
+     {"", "", "f{\"o\": {\"a\": [true, \"q\"]}};"}},
     {"Granite", "Granite", "<|tool_call|>[{\"name\": \"f\", \"arguments\": {}}]", {"", "", "f{};"}},
     {"Phi",
      "Phi",
@@ -220,54 +277,77 @@ TEST_P(AnswerParserCase, GivesTheSameInPiecesOfAnySize) {
 INSTANTIATE_TEST_SUITE_P(Answers, AnswerParserCase, testing::ValuesIn(kCases),
                          [](const auto &info) { return std::string(info.param.name); });
 
-// Marks of all families and pieces of JSON in any order.
+// Marks of all families and pieces of JSON.
+constexpr const char *kBits[] = {"<think>",
+                                 "</think>",
+                                 "<tool_call>",
+                                 "</tool_call>",
+                                 "<function=f>",
+                                 "<parameter=s>",
+                                 "\n",
+                                 "</parameter>",
+                                 "</function>",
+                                 "{\"name\": \"f\"",
+                                 ", \"arguments\": {",
+                                 "\"x\": 1",
+                                 "}",
+                                 "[",
+                                 "]",
+                                 " ",
+                                 "<",
+                                 "a",
+                                 "\"",
+                                 "\\",
+                                 ",",
+                                 "[TOOL_CALLS]",
+                                 "f[ARGS]",
+                                 "[CALL_ID]",
+                                 "<arg_key>",
+                                 "</arg_key>",
+                                 "<arg_value>",
+                                 "</arg_value>",
+                                 "f\n",
+                                 "<|tool_call>call:f{",
+                                 "<|\"|>",
+                                 "k:",
+                                 "<tool_call|>",
+                                 "<|channel|>",
+                                 "analysis",
+                                 "<|message|>",
+                                 "<|end|>",
+                                 "<|start|>",
+                                 "assistant",
+                                 "to=functions.f",
+                                 "<|call_begin|>",
+                                 "functions.f:0",
+                                 "<|argument_begin|>",
+                                 "{",
+                                 ">>>",
+                                 "all\n",
+                                 "<|open|>",
+                                 "response<|sep|>",
+                                 "<|close|>",
+                                 "think<|sep|>",
+                                 "tools<|sep|>",
+                                 "call tool=\"f\" index=\"1\"<|sep|>",
+                                 "argument key=\"s\" type=\"string\"<|sep|>",
+                                 "argument<|sep|>",
+                                 "]$[",
+                                 "<invoke name=\"f\">",
+                                 "<s>",
+                                 "</s>",
+                                 "</invoke>\n",
+                                 "<|tool_call_start|>[",
+                                 "f(x='",
+                                 "')",
+                                 "<|tool_call_end|>",
+                                 "<|START_RESPONSE|>",
+                                 "<|END_RESPONSE|>",
+                                 "é",
+                                 ":"};
+
+// These in any order.
 std::string hostileText(std::mt19937 &random) {
-  constexpr const char *kBits[] = {"<think>",
-                                   "</think>",
-                                   "<tool_call>",
-                                   "</tool_call>",
-                                   "<function=f>",
-                                   "<parameter=s>",
-                                   "\n",
-                                   "</parameter>",
-                                   "</function>",
-                                   "{\"name\": \"f\"",
-                                   ", \"arguments\": {",
-                                   "\"x\": 1",
-                                   "}",
-                                   "[",
-                                   "]",
-                                   " ",
-                                   "<",
-                                   "a",
-                                   "\"",
-                                   "\\",
-                                   ",",
-                                   "[TOOL_CALLS]",
-                                   "f[ARGS]",
-                                   "[CALL_ID]",
-                                   "<arg_key>",
-                                   "</arg_key>",
-                                   "<arg_value>",
-                                   "</arg_value>",
-                                   "f\n",
-                                   "<|tool_call>call:f{",
-                                   "<|\"|>",
-                                   "k:",
-                                   "<tool_call|>",
-                                   "<|channel|>",
-                                   "analysis",
-                                   "<|message|>",
-                                   "<|end|>",
-                                   "<|start|>",
-                                   "assistant",
-                                   "to=functions.f",
-                                   "<|call_begin|>",
-                                   "functions.f:0",
-                                   "<|argument_begin|>",
-                                   "{",
-                                   "é",
-                                   ":"};
   std::string text;
   for (size_t i = random() % 24; i > 0; --i)
     text += kBits[random() % std::size(kBits)];
@@ -286,6 +366,29 @@ TEST(AnswerParser, PiecesOfAnyTextGiveWhatTheWholeGives) {
       const Parsed whole = parse(style, text);
       ASSERT_EQ(parse(style, text, [&] { return 1 + random() % 5; }), whole)
           << family.name << ": " << text;
+    }
+}
+
+// Words that no mark has, anywhere among marks; but heads of channels say only where text goes.
+TEST(AnswerParser, NoWordIsLost) {
+  std::mt19937 random(23);
+  for (int round = 0; round < 60; ++round)
+    for (const ChatFamily &family : kChatFamilies) {
+      AnswerStyle style = styleOf(family.name);
+      if (style.syntax->usesChannels())
+        continue;
+      style.startsInReasoning = random() % 4 == 0 && !style.syntax->reasoning.close.empty();
+      style.wholeCalls = random() % 2 == 0;
+      std::string text;
+      const size_t words = 1 + random() % 4;
+      for (size_t i = 0; i < words; ++i)
+        text += hostileText(random) + "word" + std::to_string(i) + "!";
+      const Parsed parsed = parse(style, text + hostileText(random));
+      for (size_t i = 0; i < words; ++i)
+        EXPECT_THAT(parsed.content + parsed.reasoning + parsed.calls,
+                    testing::HasSubstr("word" + std::to_string(i)))
+            << family.name << ": " << text << "\n"
+            << parsed;
     }
 }
 

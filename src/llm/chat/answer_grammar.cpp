@@ -47,6 +47,17 @@ Input objectSchema(const Input &parameters) {
   return Input(std::move(made));
 }
 
+// The same parameters with any values, none of them required.
+Input namesAlone(const Input &parameters) {
+  Input::Object names;
+  if (const Input *properties = parameters.find("properties"); properties && properties->object())
+    for (const auto &[name, schema] : *properties->object())
+      names.emplace_back(name, Input(Input::Object()));
+  return Input(Input::Object{{"type", Input(std::string("object"))},
+                             {"properties", Input(std::move(names))},
+                             {"additionalProperties", Input(false)}});
+}
+
 class AnswerGrammar {
 public:
   AnswerGrammar(const AnswerSyntax &syntax, AnswerRules rules, const Tokenizer &tokenizer)
@@ -77,25 +88,66 @@ private:
   // What comes after thoughts.
   Result<ExprId> body() {
     if (rules_.calls == CallWish::None)
-      return rules_.form ? g_.root() : marks_.anyText();
+      return said(rules_.form ? g_.root() : marks_.anyText());
     if (calls_.shape == CallShape::None)
       return fail(Code::Unsupported, "the model's chat template does not tell how it writes calls "
                                      "of tools, so none can be enforced");
     if (rules_.calls == CallWish::May && !rules_.form)
       return textOrCalls();
-    SINTER_ASSIGN(const ExprId calls, section(0));
+    SINTER_ASSIGN(const ExprId calls, firstSection());
     if (rules_.calls == CallWish::Must)
       return calls;
-    return g_.choice({{calls, g_.root()}});
+    return g_.choice({{calls, said(g_.root())}});
+  }
+
+  bool endsContent() const { return rules_.startsInContent && !rules_.startsInReasoning; }
+
+  // With the marks of content around it, of which the prompt may have some.
+  ExprId said(ExprId content) {
+    const ContentSyntax &marks = syntax_.content;
+    if (!marks.isMarked())
+      return content;
+    return g_.sequence({{contentOpen(), content, marks_.mark(marks.close)}});
+  }
+
+  ExprId contentOpen() {
+    std::string_view open = syntax_.content.open;
+    if (endsContent())
+      open = {};
+    else if (rules_.startsInCall)
+      open.remove_prefix(std::min(open.size(), calls_.open().size()));
+    return marks_.mark(open);
+  }
+
+  // Calls at the begin of an answer. Content that the prompt opened is closed first.
+  Result<ExprId> firstSection() {
+    SINTER_ASSIGN(const ExprId calls, section(rules_.startsInCall ? calls_.open().size() : 0));
+    return endsContent() ? g_.sequence({{marks_.mark(syntax_.content.close), calls}}) : calls;
+  }
+
+  // As textOrCalls(), where a mark closes the text, or a call's does.
+  Result<ExprId> markedTextOrCalls(std::string_view callMark) {
+    SINTER_ASSIGN(const ExprId first, firstSection());
+    const std::string &close = syntax_.content.close;
+    SINTER_ASSIGN(const ExprId rest, section(close.empty() ? callMark.size() : 0));
+    const ExprId text = close.empty() ? marks_.textUpTo(callMark, rest, true)
+                                      : marks_.textUpTo(close, g_.repeat(rest, 0, 1));
+    return g_.choice({{first, g_.sequence({{contentOpen(), text}})}});
+  }
+
+  // What the first call begins with and text has not.
+  std::string_view callMark() const {
+    const std::string_view begin = trimLeft(calls_.begin);
+    const std::string_view first = begin.empty() ? trimLeft(calls_.open()) : begin;
+    const std::string_view mark = first.substr(0, first.find_first_of(kMarkSpace));
+    return calls_.shape == CallShape::Json ? mark.substr(0, mark.find_first_of("{[")) : mark;
   }
 
   // Where a call begins with a mark, text may come before it.
   Result<ExprId> textOrCalls() {
-    const std::string_view begin = trimLeft(calls_.begin);
-    const std::string_view first = begin.empty() ? trimLeft(calls_.open()) : begin;
-    std::string_view mark = first.substr(0, first.find_first_of(kMarkSpace));
-    if (calls_.shape == CallShape::Json)
-      mark = mark.substr(0, mark.find_first_of("{["));
+    const std::string_view mark = callMark();
+    if (syntax_.content.isMarked() && !mark.empty())
+      return markedTextOrCalls(mark);
     if (!mark.empty()) {
       SINTER_ASSIGN(const ExprId calls, section(mark.size()));
       return marks_.textUpTo(mark, calls, true);
@@ -134,7 +186,7 @@ private:
     std::vector<ExprId> parts;
     for (const CallPart &part : calls_.parts) {
       std::string_view mark = part.before;
-      if (parts.empty())
+      if (parts.empty() && trimLeft(calls_.begin).empty())
         mark = trimLeft(mark).substr(std::min(skipped, trimLeft(mark).size()));
       parts.push_back(marks_.mark(mark));
       SINTER_ASSIGN(const ExprId inside, slot(part.slot, tool));
@@ -147,6 +199,8 @@ private:
   Result<ExprId> slot(CallSlot slot, const OfferedTool &tool) {
     constexpr uint32_t kShortLetters = 9, kMostLetters = 40, kMostDigits = 3;
     switch (slot) {
+    case CallSlot::Number:
+      return g_.repeat(g_.characters(CharacterSet({{'0', '9'}})), 1, kMostDigits);
     case CallSlot::Name:
       if (calls_.idHoldsName)
         return g_.sequence(
@@ -180,12 +234,36 @@ private:
       if (!isHeld)
         return anyTagArguments(g_, marks_, calls_.tags);
       return tagArguments(g_, marks_, calls_.tags, schema);
+    case ArgumentForm::Elements:
+      return elementArguments(g_, marks_, calls_.tags,
+                              isHeld ? schema : namesAlone(tool.parameters));
     case ArgumentForm::Braces:
-      return fail(Code::Unsupported, "arguments in the braces of this model cannot be enforced");
+      return grammar::addJsonSchema(g_, schema, bracedValues());
+    case ArgumentForm::Keywords:
+      return grammar::addJsonSchema(g_, schema, keywordValues());
     case ArgumentForm::Json:
       break;
     }
     return grammar::addJsonSchema(g_, schema);
+  }
+
+  // Texts stand between marks, keys as they are.
+  grammar::ValueWriting bracedValues() const {
+    const grammar::ObjectWriting object{.quotesKeys = false};
+    const std::string quote = marks_.spelling(kBraceQuote);
+    return {.textOpen = quote,
+            .textClose = quote,
+            .escaped = 0,
+            .isSpaced = false,
+            .root = object,
+            .inner = object};
+  }
+
+  static grammar::ValueWriting keywordValues() {
+    return {.textOpen = "'",
+            .textClose = "'",
+            .escaped = '\'',
+            .root = {.open = "(", .assign = "=", .close = ")", .quotesKeys = false}};
   }
 
   ExprId messageTo(std::string_view channel) {
@@ -266,15 +344,16 @@ std::string answerGrammarText(const AnswerSyntax *syntax, const AnswerRules &rul
 
 std::vector<TokenId> markTokens(const AnswerSyntax &syntax, const Tokenizer &tokenizer) {
   const CallSyntax &calls = syntax.calls;
-  std::vector<std::string> marks = {syntax.reasoning.open, syntax.reasoning.close,
-                                    calls.begin,           calls.close,
-                                    calls.separator,       calls.end,
-                                    calls.tags.keyOpen,    calls.tags.textOpen,
-                                    calls.tags.otherOpen,  calls.tags.close};
+  std::vector<std::string> marks = {
+      syntax.reasoning.open, syntax.reasoning.close, calls.begin,
+      calls.close,           calls.separator,        calls.end,
+      calls.tags.keyOpen,    calls.tags.textOpen,    calls.tags.otherOpen,
+      calls.tags.close,      syntax.content.open,    syntax.content.close,
+      syntax.content.turnEnd};
   for (const CallPart &part : calls.parts)
     marks.push_back(part.before);
   if (calls.arguments == ArgumentForm::Braces)
-    marks.emplace_back("<|\"|>");
+    marks.emplace_back(kBraceQuote);
   if (calls.shape == CallShape::Json)
     marks.emplace_back("<|python_tag|>");
   std::vector<TokenId> tokens;

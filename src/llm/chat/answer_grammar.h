@@ -24,6 +24,8 @@ struct AnswerRules {
   std::vector<OfferedTool> tools = {}; // that may be called
   bool severalCalls = true;
   bool startsInReasoning = false; // the prompt opened thoughts
+  bool startsInContent = false;   // the prompt has the mark of what is said
+  bool startsInCall = false;      // the prompt has the mark of a first call
   bool mayReason = true;          // else there are thoughts only where the prompt opened them
   std::optional<grammar::Grammar> form = {}; // of what is no call; none: any text
 };

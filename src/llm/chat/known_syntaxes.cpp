@@ -21,6 +21,8 @@ struct JsonRow {
 constexpr JsonRow kJsonCalls[] = {
     // Hermes' form, which many templates ask for in words.
     {"<tool_call>", "", "", "<tool_call>\n", "\n</tool_call>", "\n", "", false, true},
+    // SmolLM 3's, whose template may leave the tools out.
+    {"Reasoning Mode: ", "/no_think", "", "<tool_call>\n", "\n</tool_call>", "\n", "", false, true},
     // Granite 3.
     {"<|tool_call|>", "", "<|tool_call|>[", "", "", ", ", "]", true, true},
     // Phi-4-mini.
@@ -60,6 +62,19 @@ CallSyntax deepSeekCalls() {
   return syntax;
 }
 
+// LFM2's, whose calls are lists of Python's.
+CallSyntax keywordCalls() {
+  CallSyntax syntax;
+  syntax.shape = CallShape::Named;
+  syntax.arguments = ArgumentForm::Keywords;
+  syntax.begin = "<|tool_call_start|>[";
+  syntax.parts = {{"", CallSlot::Name}, {"", CallSlot::Arguments}};
+  syntax.separator = ", ";
+  syntax.end = "]<|tool_call_end|>";
+  syntax.isList = true;
+  return syntax;
+}
+
 struct ReasoningRow {
   const char *open, *close;
 };
@@ -69,6 +84,7 @@ constexpr ReasoningRow kReasoning[] = {
     {"<seed:think>", "</seed:think>"},
     {"<mm:think>", "</mm:think>"},
     {"<|START_THINKING|>", "<|END_THINKING|>"},
+    {"<|inner_prefix|>", "<|inner_suffix|>"},
 };
 
 } // namespace
@@ -76,6 +92,8 @@ constexpr ReasoningRow kReasoning[] = {
 std::optional<CallSyntax> knownCallSyntax(std::string_view source) {
   if (has(source, "<｜tool▁calls▁begin｜>"))
     return deepSeekCalls();
+  if (has(source, "<|tool_list_start|>") || has(source, "List of tools: ["))
+    return keywordCalls();
   const auto row = std::ranges::find_if(kJsonCalls, [&](const JsonRow &each) {
     return has(source, each.text) && has(source, each.alsoText);
   });

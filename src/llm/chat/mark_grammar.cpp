@@ -64,12 +64,11 @@ std::vector<MarkPiece> markPieces(std::string_view mark, const Tokenizer &tokeni
   return pieces;
 }
 
-ExprId MarkGrammar::mark(std::string_view text) {
-  std::vector<ExprId> parts;
-  for (const MarkPiece &piece : markPieces(text, tokenizer_))
-    parts.push_back(
-        g_.text(piece.control ? controlSpelling(*piece.control) : std::string(piece.text)));
-  return g_.sequence(parts);
+std::string MarkGrammar::spelling(std::string_view mark) const {
+  std::string bytes;
+  for (const MarkPiece &piece : markPieces(mark, tokenizer_))
+    bytes += piece.control ? controlSpelling(*piece.control) : std::string(piece.text);
+  return bytes;
 }
 
 ExprId MarkGrammar::spaces() {

@@ -19,7 +19,9 @@ public:
       : g_(grammar), tokenizer_(tokenizer), any_(grammar.characters(grammar::CharacterSet::all())) {
   }
 
-  grammar::ExprId mark(std::string_view text);
+  grammar::ExprId mark(std::string_view text) { return g_.text(spelling(text)); }
+  // Its bytes in the grammar.
+  std::string spelling(std::string_view mark) const;
   grammar::ExprId anyText() { return g_.repeat(any_, 0, grammar::kUnbounded); }
   // White space as models put between marks.
   grammar::ExprId spaces();

@@ -54,7 +54,7 @@ std::string_view commonEnd(std::string_view a, std::string_view b) {
   return end;
 }
 
-std::string_view firstMark(std::string_view text) {
+static std::string_view firstTag(std::string_view text) {
   constexpr std::string_view kFence = "```";
   const std::string_view rest = trimLeft(text);
   const size_t before = text.size() - rest.size();
@@ -68,12 +68,26 @@ std::string_view firstMark(std::string_view text) {
   return text.substr(0, size > 0 ? before + size : 0);
 }
 
-std::string_view lastMark(std::string_view text) {
+std::string_view firstMark(std::string_view text, int tags) {
+  size_t size = firstTag(text).size();
+  for (int i = 1; i < tags && size > 0; ++i) {
+    const size_t next = std::min(text.find_first_of("<[\n", size), text.size());
+    const size_t more = firstTag(text.substr(next)).size();
+    size = more == 0 || text[next] == '\n' ? 0 : next + more;
+  }
+  return text.substr(0, size);
+}
+
+std::string_view lastMark(std::string_view text, int tags) {
   text = trim(text);
   const size_t line = text.find_last_of('\n') + 1; // 0: there is one line
   const std::string_view last = text.substr(line);
-  const size_t open = last.find_last_of("<[");
-  return open == last.npos ? last : last.substr(open);
+  size_t open = last.size();
+  for (int i = 0; i < tags && open != last.npos; ++i)
+    open = open == 0 ? last.npos : last.find_last_of("<[", open - 1);
+  if (open == last.npos)
+    return tags == 1 ? last : std::string_view();
+  return last.substr(open);
 }
 
 std::optional<std::string_view> bracketed(std::string_view text, size_t at) {

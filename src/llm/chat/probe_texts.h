@@ -17,9 +17,11 @@ std::string_view commonBegin(std::string_view a, std::string_view b);
 std::string_view commonEnd(std::string_view a, std::string_view b);
 
 // White space and the tag that a text begins with: <...>, [...], three backquotes; else nothing.
-std::string_view firstMark(std::string_view text);
-// The tag, or the rest of the line, that a text ends with; white space at the end apart.
-std::string_view lastMark(std::string_view text);
+// With more tags what lies between them on the line, too; nothing where there are fewer.
+std::string_view firstMark(std::string_view text, int tags = 1);
+// The tag, or the rest of the line, that a text ends with; white space at the end apart. More tags
+// as above.
+std::string_view lastMark(std::string_view text, int tags = 1);
 
 // The object or list of JSON that begins at `at`; nothing where it has no end.
 std::optional<std::string_view> bracketed(std::string_view text, size_t at);

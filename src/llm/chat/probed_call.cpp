@@ -114,13 +114,49 @@ std::optional<Slot> taggedArguments(std::string_view text, size_t from, const Pr
     return std::nullopt;
   tags = {std::string(open), std::string(text.substr(keyEnd, value - keyEnd)),
           std::string(text.substr(secondEnd, other - secondEnd)), std::string(close)};
+  tags.nameTypes = tags.otherOpen.find(ArgumentTags::kNumberType) != std::string::npos;
+  tags.nameTypes = tags.nameTypes && tags.openOfType(ArgumentTags::kTextType) == tags.textOpen;
   return Slot{key - open.size(), end + close.size(), CallSlot::Arguments};
+}
+
+// <probekey>Vone</probekey><probenum>4711</probenum>, each tag after a prefix or none.
+std::optional<Slot> elementArguments(std::string_view text, size_t from, const ProbeCall &call,
+                                     ArgumentTags &tags) {
+  const std::string key(kProbeKey), open = "<" + key + ">", close = "</" + key + ">";
+  const size_t at = text.find(open + std::string(call.value), from);
+  const size_t valueEnd = at == text.npos ? at : at + open.size() + call.value.size();
+  const size_t end = valueEnd == text.npos ? valueEnd : text.find(close, valueEnd);
+  if (end == text.npos)
+    return std::nullopt;
+  const std::string prefix(text.substr(valueEnd, end - valueEnd));
+  const std::string number(kProbeNumberKey);
+  const std::string second =
+      prefix + "<" + number + ">" + std::to_string(call.number) + prefix + "</" + number + ">";
+  const std::string_view rest = text.substr(end + close.size());
+  const bool isElement =
+      text.substr(from, at - from).ends_with(prefix) && trimLeft(rest).starts_with(second);
+  if (!isElement)
+    return std::nullopt;
+  tags = {prefix + "<", ">", ">", prefix + "</"};
+  return Slot{at - prefix.size(), text.size() - trimLeft(rest).size() + second.size(),
+              CallSlot::Arguments};
+}
+
+// (probekey='Vone', probenum=4711)
+std::optional<Slot> keywordArguments(std::string_view text, size_t from, const ProbeCall &call) {
+  const std::string begin = "(" + std::string(kProbeKey) + "=";
+  const std::string_view rest = text.substr(from),
+                         value = rest.substr(std::min(begin.size() + 1, rest.size()));
+  const size_t end = text.find(')', from);
+  if (!rest.starts_with(begin) || !value.starts_with(call.value) || end == text.npos)
+    return std::nullopt;
+  return Slot{from, end + 1, CallSlot::Arguments};
 }
 
 // {probekey:<|"|>Vone<|"|>,probenum:4711}
 std::optional<Slot> bracedArguments(std::string_view text, size_t from, const ProbeCall &call) {
   const std::string begin =
-      "{" + std::string(kProbeKey) + ":<|\"|>" + std::string(call.value) + "<|\"|>";
+      "{" + std::string(kProbeKey) + ":" + kBraceQuote + std::string(call.value) + kBraceQuote;
   const size_t at = text.find(begin, from);
   const size_t end = at == text.npos ? at : text.find('}', at);
   if (end == text.npos)
@@ -139,6 +175,25 @@ bool widenToId(std::string_view text, Slot &name) {
   return isId;
 }
 
+std::optional<Slot> argumentsOf(std::string_view text, size_t from, const ProbeCall &call,
+                                CallSyntax &syntax) {
+  std::optional<Slot> found;
+  const auto take = [&](ArgumentForm form, std::optional<Slot> slot) {
+    if (found || !slot)
+      return;
+    found = slot;
+    syntax.arguments = form;
+  };
+  take(ArgumentForm::Json, jsonArguments(text, from, call));
+  take(ArgumentForm::Braces, bracedArguments(text, from, call));
+  take(ArgumentForm::Keywords, keywordArguments(text, from, call));
+  if (!found)
+    take(ArgumentForm::Tags, taggedArguments(text, from, call, syntax.tags));
+  if (!found)
+    take(ArgumentForm::Elements, elementArguments(text, from, call, syntax.tags));
+  return found;
+}
+
 // The name and the arguments between marks.
 std::optional<Place> namedCall(std::string_view text, size_t from, const ProbeCall &call) {
   Place place;
@@ -152,11 +207,7 @@ std::optional<Place> namedCall(std::string_view text, size_t from, const ProbeCa
   if (!name)
     return std::nullopt;
   syntax.idHoldsName |= widenToId(text, *name);
-  auto arguments = jsonArguments(text, name->end, call);
-  if (!arguments && (arguments = bracedArguments(text, name->end, call)))
-    syntax.arguments = ArgumentForm::Braces;
-  if (!arguments && (arguments = taggedArguments(text, name->end, call, syntax.tags)))
-    syntax.arguments = ArgumentForm::Tags;
+  const auto arguments = argumentsOf(text, name->end, call, syntax);
   if (!arguments)
     return std::nullopt;
   std::vector<Slot> slots = {*name, *arguments};
@@ -175,14 +226,49 @@ std::optional<Place> placeOf(std::string_view text, size_t from, const ProbeCall
   return namedCall(text, from, call);
 }
 
-// After the last call: the tag that closes what `begin` opened.
-std::string_view sectionEnd(std::string_view after, bool isList, bool hasTag) {
+// After the last call: the tag that closes what `begin` opened, and more where a call ends with it.
+std::string_view sectionEnd(std::string_view after, bool isList, bool hasTag,
+                            const std::string &callClose) {
+  constexpr int kMostTags = 3;
   size_t size = 0;
   if (isList)
     size = after.find(']') + 1;
+  const std::string_view rest = after.substr(size);
+  int tags = 1;
+  while (hasTag && tags < kMostTags && !firstMark(rest, tags + 1).empty() &&
+         callClose.find(trim(firstMark(rest, tags))) != callClose.npos)
+    ++tags;
   if (hasTag)
-    size += firstMark(after.substr(size)).size();
+    size += firstMark(rest, tags).size();
   return after.substr(0, size);
+}
+
+bool isDigits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+}
+
+// Marks that differ in a number alone have it as a slot.
+void splitNumbers(CallSyntax &first, CallSyntax &second) {
+  for (size_t i = 1; i < first.parts.size() && i < second.parts.size(); ++i) {
+    const std::string a = first.parts[i].before, b = second.parts[i].before;
+    size_t begin = 0, end = 0;
+    while (begin < a.size() && begin < b.size() && a[begin] == b[begin])
+      ++begin;
+    const size_t most = std::min(a.size(), b.size()) - begin;
+    while (end < most && a[a.size() - 1 - end] == b[b.size() - 1 - end])
+      ++end;
+    const auto between = [&](std::string_view text) {
+      return text.substr(begin, text.size() - end - begin);
+    };
+    if (!isDigits(between(a)) || !isDigits(between(b)))
+      continue;
+    for (CallSyntax *syntax : {&first, &second}) {
+      syntax->parts[i].before = a.substr(a.size() - end);
+      syntax->parts.insert(syntax->parts.begin() + static_cast<ptrdiff_t>(i),
+                           {a.substr(0, begin), CallSlot::Number});
+    }
+    ++i;
+  }
 }
 
 // Whether two calls have the same marks within them.
@@ -221,23 +307,29 @@ CallSyntax splitMarks(const ProbedAnswer &answer, std::span<const ProbeCall, 2> 
   if (!second) {
     syntax.severalCalls = false;
     syntax.begin = before;
-    syntax.end = sectionEnd(after, false, !before.empty());
+    syntax.end = sectionEnd(after, false, !before.empty(), syntax.close);
     return syntax;
   }
-  if (!alike(pair->syntax, second->syntax))
+  CallSyntax other = second->syntax;
+  splitNumbers(syntax, other);
+  if (!alike(syntax, other))
     return {};
   std::string_view between = answer.textOfTwo.substr(pair->end, second->begin - pair->end);
   const std::string_view close = commonBegin(between, answer.text.substr(first->end));
   between.remove_prefix(close.size());
   after.remove_prefix(std::min(close.size(), after.size()));
-  const std::string_view open = commonEnd(between, before);
+  std::string_view open = commonEnd(between, before);
+  if (before.empty()) { // the prompt may have it
+    open = trimLeft(commonEnd(between, answer.text.substr(0, first->begin)));
+    syntax.promptOpens = !open.empty();
+  }
   syntax.close += close;
   syntax.parts.front().before = std::string(open) + syntax.parts.front().before;
   syntax.separator = between.substr(0, between.size() - open.size());
-  syntax.begin = before.substr(0, before.size() - open.size());
+  syntax.begin = before.substr(0, before.size() - std::min(before.size(), open.size()));
   syntax.isList = trim(syntax.begin).ends_with('[') && trimLeft(syntax.separator).starts_with(',');
   const bool hasTag = trim(syntax.begin) != "[" && !trim(syntax.begin).empty();
-  syntax.end = sectionEnd(after, syntax.isList, hasTag);
+  syntax.end = sectionEnd(after, syntax.isList, hasTag, syntax.close);
   return syntax;
 }
 

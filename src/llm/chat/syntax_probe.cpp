@@ -80,14 +80,17 @@ public:
       return made;
     }
     made.reasoning = reasoning();
+    made.content = contentMarks(made.reasoning);
     for (const bool asText : {false, true}) {
-      made.calls = calls(made.reasoning, asText);
+      made.calls = calls(made, asText);
       made.argumentsAsText = asText && made.calls.shape != CallShape::None;
       if (made.calls.shape != CallShape::None)
         break;
     }
     if (made.calls.shape == CallShape::None && !showsCalls())
       made.calls = knownCallSyntax(chat_.source()).value_or(CallSyntax());
+    if (made.calls.promptOpens && made.content.isMarked())
+      made.content.open = made.calls.open() + made.content.open;
     made.calls.shortIds = !takesId(kLongId, made) && takesId(kCalls[0].id, made);
     return made;
   }
@@ -105,12 +108,13 @@ private:
     return parts ? std::optional(promptText(*parts)) : std::nullopt;
   }
 
-  std::optional<std::string> renderCalls(size_t count, bool asText, Input::Object more = {}) const {
+  std::optional<std::string> renderCalls(size_t count, bool asText, Input::Object more = {},
+                                         std::string_view content = "") const {
     Input::List calls;
     for (size_t i = 0; i < count; ++i)
       calls.push_back(callInput(kCalls[i], kCalls[i].id, asText));
     more.emplace_back("tool_calls", Input(std::move(calls)));
-    return render({user(), message("assistant", "", std::move(more))}, false);
+    return render({user(), message("assistant", content, std::move(more))}, false);
   }
 
   bool takesId(std::string_view id, const AnswerSyntax &syntax) const {
@@ -136,8 +140,17 @@ private:
   // Whether a mark stands around questions or after answers, too.
   bool marksOthers(std::string_view mark) const {
     const size_t question = prompt_.find(kQuestion), answer = content_.find(kAnswer);
-    return lastMark(std::string_view(prompt_).substr(0, question)) == mark ||
+    return trim(std::string_view(prompt_).substr(0, question)).ends_with(mark) ||
            (answer != content_.npos && content_.find(mark, answer) != content_.npos);
+  }
+
+  // The fewest tags that no other message has; empty: there are none.
+  template <typename MarkOf> std::string_view ownMark(MarkOf markOf) const {
+    constexpr int kMostTags = 3;
+    for (int tags = 1; tags <= kMostTags; ++tags)
+      if (const std::string_view mark = trim(markOf(tags)); mark.empty() || !marksOthers(mark))
+        return mark;
+    return {};
   }
 
   ReasoningSyntax reasoning() const {
@@ -147,24 +160,88 @@ private:
       const size_t at = text ? text->find(kThought) : std::string::npos;
       if (at == std::string::npos)
         continue;
-      const std::string_view open = lastMark(std::string_view(*text).substr(0, at));
-      const std::string_view close =
-          trim(firstMark(std::string_view(*text).substr(at + kThought.size())));
-      if (!open.empty() && !close.empty() && !marksOthers(open) && !marksOthers(close))
+      const std::string_view before = std::string_view(*text).substr(0, at),
+                             after = std::string_view(*text).substr(at + kThought.size());
+      const std::string_view open = ownMark([&](int tags) { return lastMark(before, tags); }),
+                             close = ownMark([&](int tags) { return firstMark(after, tags); });
+      if (!open.empty() && !close.empty())
         return {std::string(open), std::string(close)};
     }
     return knownReasoning(chat_.source());
   }
 
-  CallSyntax calls(const ReasoningSyntax &reasoning, bool asText) const {
+  // Past the thoughts that end between `begin` and `end`, even empty ones.
+  static size_t afterThoughts(std::string_view text, const ReasoningSyntax &reasoning, size_t begin,
+                              size_t end) {
+    if (reasoning.close.empty() || end == text.npos)
+      return begin;
+    const size_t close = text.substr(0, end).rfind(reasoning.close);
+    return close == text.npos || close < begin ? begin : close + reasoning.close.size();
+  }
+
+  // What stands between the place where answers begin and a plain one, and after it.
+  ContentSyntax contentMarks(const ReasoningSyntax &reasoning) const {
+    const std::string_view text = content_;
+    const size_t at = text.find(kAnswer);
+    if (prompt_.empty() || at == text.npos)
+      return {};
+    const size_t begin = afterThoughts(text, reasoning, commonBegin(text, prompt_).size(), at);
+    ContentSyntax marks;
+    marks.open = trimLeft(text.substr(begin, at - std::min(begin, at)));
+    if (marks.open.empty() || marksOthers(trim(marks.open)))
+      return {};
+    const std::string_view after = text.substr(at + kAnswer.size());
+    std::string_view close = firstMark(after);
+    for (const bool asText : {false, true})
+      if (const auto both = renderCalls(1, asText, {}, kAnswer)) {
+        const size_t said = both->find(kAnswer);
+        if (said == both->npos)
+          continue;
+        close = commonBegin(after, std::string_view(*both).substr(said + kAnswer.size()));
+        break;
+      }
+    marks.close = trim(close);
+    if (!isOfContent(marks, reasoning))
+      return {};
+    const std::string_view rest = after.substr(close.size());
+    marks.turnEnd = trim(firstMark(rest));
+    if (!marks.turnEnd.empty() && marks.close.find(marks.turnEnd) != std::string::npos)
+      marks.turnEnd = trim(firstMark(rest, 2));
+    return marks;
+  }
+
+  // Whether calls come without the marks, or with nothing between them; else they are a head that
+  // every answer has.
+  bool isOfContent(const ContentSyntax &marks, const ReasoningSyntax &reasoning) const {
+    for (const bool asText : {false, true}) {
+      const auto one = renderCalls(1, asText);
+      const size_t name =
+          one ? one->find(kCalls[0].name, commonBegin(*one, prompt_).size()) : std::string::npos;
+      if (name == std::string::npos)
+        continue;
+      const std::string_view text = *one;
+      const size_t begin = afterThoughts(text, reasoning, commonBegin(text, prompt_).size(), name);
+      const std::string_view rest = trimLeft(text.substr(begin));
+      return !rest.starts_with(marks.open) ||
+             (!marks.close.empty() &&
+              trimLeft(rest.substr(marks.open.size())).starts_with(marks.close));
+    }
+    return false;
+  }
+
+  CallSyntax calls(const AnswerSyntax &syntax, bool asText) const {
     const auto one = renderCalls(1, asText);
     if (!one)
       return {};
     ProbedAnswer answer{.text = *one, .begin = answerBegin(*one)};
-    if (const size_t close =
-            reasoning.close.empty() ? one->npos : one->find(reasoning.close, answer.begin);
-        close != one->npos)
-      answer.begin = close + reasoning.close.size();
+    answer.begin = afterThoughts(*one, syntax.reasoning, answer.begin,
+                                 one->find(kCalls[0].name, answer.begin));
+    // What is said may be empty and still have its marks.
+    for (const std::string &mark : {syntax.content.open, syntax.content.close}) {
+      const std::string_view rest = trimLeft(std::string_view(*one).substr(answer.begin));
+      if (!syntax.content.close.empty() && rest.starts_with(mark))
+        answer.begin = one->size() - rest.size() + mark.size();
+    }
     const auto two = renderCalls(2, asText);
     if (two && two->starts_with(answer.text.substr(0, answer.begin)))
       answer.textOfTwo = *two;

@@ -27,14 +27,20 @@ constexpr std::array<std::string_view, 12> kPlainKeywords = {
 constexpr std::array<std::string_view, 4> kTextKeywords = {"pattern", "format", "minLength",
                                                            "maxLength"};
 
+// Names of the types that are no texts, in tags.
+constexpr std::pair<uint32_t, std::string_view> kTagTypes[] = {
+    {grammar::kInteger | grammar::kFraction, ArgumentTags::kNumberType},
+    {grammar::kBoolean, "boolean"},
+    {grammar::kNull, "null"},
+    {grammar::kArray, "array"},
+    {grammar::kObject, "object"}};
+
 class TagArguments {
 public:
   TagArguments(grammar::Grammar &grammar, MarkGrammar &marks, const ArgumentTags &tags,
-               const Input &root)
-      : g_(grammar), marks_(marks), tags_(tags), root_(root), document_(root) {
-    const std::string_view close = trimLeft(tags.close);
-    word_ = close.substr(0, close.find_first_of(kMarkSpace));
-  }
+               const Input &root, bool closeHasKey)
+      : g_(grammar), marks_(marks), tags_(tags), root_(root), closeHasKey_(closeHasKey),
+        document_(root) {}
 
   Result<ExprId> compile() {
     for (const auto &[keyword, value] : *root_.object())
@@ -45,6 +51,7 @@ public:
     for (size_t i = 0; properties && properties->object() && i < properties->object()->size();
          ++i) {
       const auto &[key, schema] = (*properties->object())[i];
+      close_ = closeHasKey_ ? tags_.close + key + tags_.textOpen : tags_.close;
       SINTER_ASSIGN(const ExprId one, argument(key, schema));
       parts.push_back(isAmong(required, key) ? one : g_.repeat(one, 0, 1));
     }
@@ -73,9 +80,14 @@ private:
       ways.push_back(g_.sequence(
           {{marks_.mark(tags_.keyOpen), g_.text(key), marks_.mark(open), valueAndClose}}));
     };
-    if (types & ~grammar::kString) {
-      SINTER_ASSIGN(const ExprId json, jsonValue(schema, types));
-      add(tags_.otherOpen, g_.sequence({{json, marks_.mark(tags_.close)}}));
+    for (const auto &[ofKind, name] : kTagTypes) {
+      const uint32_t kind = tags_.nameTypes ? types & ofKind : types & ~grammar::kString;
+      if (kind) {
+        SINTER_ASSIGN(const ExprId json, jsonValue(schema, kind));
+        add(tags_.openOfType(name), g_.sequence({{json, marks_.mark(close_)}}));
+      }
+      if (!tags_.nameTypes)
+        break;
     }
     if (types & grammar::kString) {
       SINTER_ASSIGN(const ExprId text, textValue(schema, types == grammar::kString));
@@ -102,7 +114,7 @@ private:
   }
 
   Result<ExprId> textValue(const Input &schema, bool isTextAlone) {
-    const ExprId close = marks_.mark(tags_.close);
+    const ExprId close = marks_.mark(close_);
     if (const Input::List *values = literals(schema)) {
       std::vector<ExprId> ways;
       for (const Input &value : *values)
@@ -113,7 +125,7 @@ private:
     SINTER_ASSIGN(std::optional<ExprId> content, restricted(schema, isTextAlone));
     if (!content && isTextAlone)
       return upToClose();
-    const ExprId marked = g_.sequence({{marks_.anyText(), g_.text(word_), marks_.anyText()}});
+    const ExprId marked = g_.sequence({{marks_.anyText(), marks_.mark(word()), marks_.anyText()}});
     if (content)
       return g_.sequence({{g_.except(*content, marked), close}});
     // What looks like JSON would be read as such.
@@ -134,9 +146,14 @@ private:
 
   // White space before the closing tag is the value's, but for one line end.
   ExprId upToClose() {
-    const size_t at = tags_.close.find(word_);
-    return marks_.textUpTo(word_,
-                           marks_.mark(std::string_view(tags_.close).substr(at + word_.size())));
+    const std::string_view close = trimLeft(close_);
+    return marks_.textUpTo(word(), marks_.mark(close.substr(word().size())));
+  }
+
+  // Where it occurs, readers end a value.
+  std::string_view word() const {
+    const std::string_view close = trimLeft(close_);
+    return close.substr(0, close.find_first_of(kMarkSpace));
   }
 
   const Input::List *literals(const Input &schema) {
@@ -209,8 +226,9 @@ private:
   MarkGrammar &marks_;
   const ArgumentTags &tags_;
   const Input &root_;
+  const bool closeHasKey_;
   const grammar::SchemaDocument document_;
-  std::string_view word_; // where it occurs, readers end a value
+  std::string close_; // of the argument at hand
   Input::List one_;
 };
 
@@ -218,7 +236,12 @@ private:
 
 Result<ExprId> tagArguments(grammar::Grammar &grammar, MarkGrammar &marks, const ArgumentTags &tags,
                             const Input &schema) {
-  return TagArguments(grammar, marks, tags, schema).compile();
+  return TagArguments(grammar, marks, tags, schema, false).compile();
+}
+
+Result<ExprId> elementArguments(grammar::Grammar &grammar, MarkGrammar &marks,
+                                const ArgumentTags &tags, const Input &schema) {
+  return TagArguments(grammar, marks, tags, schema, true).compile();
 }
 
 ExprId anyTagArguments(grammar::Grammar &grammar, MarkGrammar &marks, const ArgumentTags &tags) {
@@ -229,8 +252,12 @@ ExprId anyTagArguments(grammar::Grammar &grammar, MarkGrammar &marks, const Argu
       grammar.characters(CharacterSet({{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}})), 1,
       kMostKeyLength);
   const ExprId value = marks.textUpTo(word, marks.mark(close.substr(word.size())));
+  std::vector<ExprId> opens = {marks.mark(tags.textOpen)};
+  for (const auto &[types, name] : kTagTypes)
+    if (tags.tellTexts() && (tags.nameTypes || opens.size() == 1))
+      opens.push_back(marks.mark(tags.openOfType(name)));
   const ExprId one =
-      grammar.sequence({{marks.mark(tags.keyOpen), key, marks.mark(tags.textOpen), value}});
+      grammar.sequence({{marks.mark(tags.keyOpen), key, grammar.choice(opens), value}});
   return grammar.repeat(one, 0, kUnbounded);
 }
 

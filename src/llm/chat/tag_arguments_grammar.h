@@ -11,6 +11,9 @@ namespace sinter {
 // the closing tag. Unsupported, with the keyword: what such texts cannot be held to.
 Result<grammar::ExprId> tagArguments(grammar::Grammar &grammar, MarkGrammar &marks,
                                      const ArgumentTags &tags, const jinja::Input &schema);
+// The same for ArgumentForm::Elements. Values that are no texts stand as JSON.
+Result<grammar::ExprId> elementArguments(grammar::Grammar &grammar, MarkGrammar &marks,
+                                         const ArgumentTags &tags, const jinja::Input &schema);
 // Any keys and values.
 grammar::ExprId anyTagArguments(grammar::Grammar &grammar, MarkGrammar &marks,
                                 const ArgumentTags &tags);

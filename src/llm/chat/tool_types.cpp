@@ -46,6 +46,24 @@ private:
   int steps_ = 0;
 };
 
+// Of properties and what lies within them.
+void addParts(const Input &parameters, ParameterTypes &types) {
+  constexpr size_t kMostParts = 4096; // of one tool
+  std::vector<std::pair<std::string, const Input *>> open = {{"", &parameters}};
+  while (!open.empty() && types.size() < kMostParts) {
+    const auto [path, schema] = std::move(open.back());
+    open.pop_back();
+    if (!path.empty())
+      types[path] = schemaTypes(*schema, parameters);
+    const std::string before = path.empty() ? "" : path + "/";
+    if (const Input *properties = schema->find("properties"); properties && properties->object())
+      for (const auto &[key, part] : *properties->object())
+        open.emplace_back(before + key, &part);
+    if (const Input *items = schema->find("items"); items && items->object())
+      open.emplace_back(before + "item", items);
+  }
+}
+
 } // namespace
 
 uint32_t schemaTypes(const Input &schema, const Input &root) {
@@ -58,15 +76,11 @@ ToolTypes toolTypesOf(const Input &tools) {
     const Input *function = (*tools.list())[i].find("function");
     const Input *name = function ? function->find("name") : nullptr;
     const Input *parameters = function ? function->find("parameters") : nullptr;
-    const Input *properties = parameters ? parameters->find("properties") : nullptr;
     if (!name || !name->text())
       continue;
     ParameterTypes &ofTool = types[*name->text()];
-    for (size_t k = 0; properties && properties->object() && k < properties->object()->size();
-         ++k) {
-      const auto &[key, schema] = (*properties->object())[k];
-      ofTool[key] = schemaTypes(schema, *parameters);
-    }
+    if (parameters)
+      addParts(*parameters, ofTool);
   }
   return types;
 }

@@ -10,7 +10,8 @@
 namespace sinter {
 
 // Bits of grammar::JsonType that values of each parameter of each tool may have. Parameters that no
-// schema describes are missing.
+// schema describes are missing. Parts of objects and of lists stand there by their paths: "a/b",
+// "a/item".
 using ParameterTypes = std::map<std::string, uint32_t, std::less<>>;
 using ToolTypes = std::map<std::string, ParameterTypes, std::less<>>;
 

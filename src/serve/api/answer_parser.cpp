@@ -8,7 +8,6 @@
 #include "serve/api/mark_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <random>
 
@@ -74,6 +73,10 @@ public:
         afterMark_(style.startsInReasoning), atOpen_(style.startsInReasoning) {
     if (style.readsCalls && syntax_.calls.shape != CallShape::None)
       marks_.emplace(syntax_.calls);
+    // As if the answer had written it.
+    if (style.startsInCall)
+      held_ = syntax_.calls.open();
+    unwritten_ = held_.size();
   }
 
   AnswerDelta push(std::string_view text) override {
@@ -88,12 +91,14 @@ public:
     AnswerDelta delta = push("");
     if (part_ == Part::Calls || part_ == Part::Call) {
       // Marks after the last call say nothing.
-      if (part_ == Part::Call && !isSaid_)
+      if (part_ == Part::Call && isSaid_) {
+        reader_->cut(held_, call_);
+        sayCall(delta);
+      } else if (part_ == Part::Call || calls_ == firstCall_ || !raw_.empty()) {
         giveBack(delta, held_.size());
-      else if (part_ == Part::Calls && (calls_ == firstCall_ || !raw_.empty()))
-        giveBack(delta, held_.size());
+      }
     } else {
-      say(delta, held_);
+      say(delta, written(held_));
       out(delta) += spaces_;
     }
     held_.clear();
@@ -132,7 +137,8 @@ private:
       held = std::max(held, heldBytes(held_, mark));
     }
     const size_t free = first != held_.npos ? first : held_.size() - held;
-    say(delta, std::string_view(held_).substr(0, free));
+    say(delta, written(std::string_view(held_).substr(0, free)));
+    unwritten_ -= std::min(unwritten_, free);
     held_.erase(0, free);
     return first != held_.npos ? std::optional<size_t>(0) : std::nullopt;
   }
@@ -147,10 +153,29 @@ private:
       held_.erase(0, open.bytes);
       atOpen_ = false;
     }
-    if (!sayUpTo(delta, std::array{std::string_view(marks.close)}))
+    std::vector<std::string_view> ends = {marks.close};
+    if (syntax_.content.isMarked() && !syntax_.calls.promptOpens)
+      ends.push_back(syntax_.content.open);
+    if (!sayUpTo(delta, ends))
       return false;
-    enter(Part::Content, marks.close.size());
+    const bool isClosed = std::string_view(held_).starts_with(marks.close);
+    enter(Part::Content, isClosed ? marks.close.size() : syntax_.content.open.size());
     return true;
+  }
+
+  // Marks of content, which are no part of it. True: one was taken. Nothing: more text is needed.
+  std::optional<bool> takeContentMark() {
+    const ContentSyntax &marks = syntax_.content;
+    bool isPartial = false;
+    for (const std::string_view mark : {std::string_view(marks.open), std::string_view(marks.close),
+                                        std::string_view(marks.turnEnd)}) {
+      if (!mark.empty() && std::string_view(held_).starts_with(mark)) {
+        enter(Part::Content, mark.size());
+        return true;
+      }
+      isPartial |= mark.starts_with(held_);
+    }
+    return isPartial ? std::nullopt : std::optional(false);
   }
 
   bool stepContent(AnswerDelta &delta) {
@@ -159,14 +184,31 @@ private:
       if (at != held_.npos && held_[at] == marks_->bare)
         return enterCalls(0);
     }
+    // An answer without thoughts may begin with the mark that ends them.
+    if (const std::string_view close = syntax_.reasoning.close; !close.empty() && !saidContent_) {
+      const MarkMatch match = matchMark(held_, close);
+      if (match.isWhole())
+        enter(Part::Content, match.bytes);
+      if (match.isWhole() || match.isPartial())
+        return match.isWhole();
+    }
     std::vector<std::string_view> marks;
     const std::string_view open = syntax_.reasoning.open;
     if (!open.empty())
       marks.push_back(open);
     if (marks_)
       marks.insert(marks.end(), marks_->triggers.begin(), marks_->triggers.end());
+    for (const std::string *mark :
+         {&syntax_.content.open, &syntax_.content.close, &syntax_.content.turnEnd})
+      if (syntax_.content.isMarked() && !mark->empty())
+        marks.emplace_back(*mark);
     if (!sayUpTo(delta, marks))
       return false;
+    if (syntax_.content.isMarked()) {
+      const auto taken = takeContentMark();
+      if (!taken || *taken)
+        return taken.has_value();
+    }
     const std::string_view text = held_;
     if (!open.empty() && text.starts_with(open)) {
       enter(Part::Reasoning, open.size());
@@ -177,7 +219,13 @@ private:
     return enterCalls(trigger->size());
   }
 
+  // Without what the prompt has of a mark.
+  std::string_view written(std::string_view text) const {
+    return text.substr(std::min(unwritten_, text.size()));
+  }
+
   void enter(Part part, size_t markBytes) {
+    unwritten_ = 0;
     held_.erase(0, markBytes);
     spaces_.clear();
     part_ = part;
@@ -199,21 +247,31 @@ private:
     if (text.empty())
       return false;
     bool isPartial = false;
-    if (opensCall(text, isPartial))
+    // What is no mark may be the name that a call begins with.
+    const bool beginsWithName = chunksOf(syntax_.calls.open()).empty();
+    if (!beginsWithName && opensCall(text, isPartial))
       return true;
+    size_t bytes = 0; // of the longest mark, since one may begin with another
+    bool endsCall = false;
     for (const bool isAfter : {false, true})
       for (const std::string &mark : isAfter ? marks_->after : marks_->before) {
         const MarkMatch match = matchMark(held_, mark);
         isPartial |= match.isPartial();
-        if (!match.isWhole())
+        if (!match.isWhole() || match.bytes <= bytes)
           continue;
-        consume(match.bytes);
-        if (isAfter && calls_ > firstCall_)
-          raw_.clear();
-        return true;
+        bytes = match.bytes;
+        endsCall = isAfter;
       }
     if (isPartial)
       return false;
+    if (bytes > 0) {
+      consume(bytes);
+      if (endsCall && calls_ > firstCall_)
+        raw_.clear();
+      return true;
+    }
+    if (beginsWithName && opensCall(text, isPartial))
+      return true;
     const bool hasRaw = raw_.size() > spacesInRaw_;
     if (calls_ == firstCall_ || hasRaw)
       giveBack(delta, hasRaw ? 0 : std::max<size_t>(trigger_, 1));
@@ -265,6 +323,7 @@ private:
     }
     raw_.clear();
     spacesInRaw_ = 0;
+    unwritten_ = 0;
     part_ = Part::Calls;
     return true;
   }
@@ -304,9 +363,10 @@ private:
   void giveBack(AnswerDelta &delta, size_t more) {
     consume(std::min(more, held_.size()));
     const std::string text = std::exchange(raw_, {});
-    afterMark_ = false;
+    afterMark_ = calls_ > firstCall_;
     part_ = Part::Content;
-    say(delta, text);
+    say(delta, written(text));
+    unwritten_ = 0;
   }
 
   // The rest is content.
@@ -347,6 +407,7 @@ private:
   bool afterMark_, atOpen_;
   bool saidContent_ = false;
   std::string held_, spaces_;
+  size_t unwritten_ = 0; // bytes at the begin of the answer that the prompt has
 
   std::unique_ptr<CallReader> reader_;
   CallParts call_;
@@ -383,7 +444,7 @@ std::unique_ptr<AnswerParser> makeAnswerParser(const AnswerStyle &style) {
   if (style.syntax->usesChannels())
     return makeChannelParser(style);
   const bool readsCalls = style.readsCalls && style.syntax->calls.shape != CallShape::None;
-  if (!style.syntax->thinks() && !readsCalls)
+  if (!style.syntax->thinks() && !readsCalls && !style.syntax->content.isMarked())
     return std::make_unique<PlainParser>();
   return std::make_unique<MarkParser>(style);
 }

@@ -42,6 +42,7 @@ struct AnswerText {
 struct AnswerStyle {
   std::shared_ptr<const AnswerSyntax> syntax = {}; // null: the answer is content as it stands
   bool startsInReasoning = false;                  // the prompt opened it
+  bool startsInCall = false;                       // the prompt has the mark of a first call
   bool readsCalls = false;                         // tools were offered
   bool oneCall = false;                            // further calls are dropped
   // A call comes in one delta, when it is whole and its arguments are JSON; else it is content.

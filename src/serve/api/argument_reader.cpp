@@ -4,6 +4,7 @@
 #include "grammar/json_text.h"
 #include "grammar/schema_view.h"
 #include "llm/chat/probe_texts.h"
+#include "serve/api/argument_forms.h"
 #include "serve/api/mark_reader.h"
 
 #include <algorithm>
@@ -11,24 +12,8 @@
 namespace sinter::serve {
 namespace {
 
-constexpr size_t kMostKeyBytes = 1024;
-
 std::string quoted(std::string_view text) {
   return '"' + grammar::jsonStringContent(text) + '"';
-}
-
-// What a tagged value is that need not be a text.
-std::string valueOf(std::string_view text, uint32_t types) {
-  constexpr std::pair<std::string_view, std::string_view> kPython[] = {
-      {"True", "true"}, {"False", "false"}, {"None", "null"}};
-  std::string_view value = trim(text);
-  for (const auto &[python, json] : kPython)
-    if (value == python)
-      value = json;
-  const auto json = jinja::inputFromJson(value);
-  if (json && !json->text() && (grammar::typeOf(*json) & types))
-    return std::string(value);
-  return quoted(text);
 }
 
 class TagArguments : public ArgumentReader {
@@ -54,6 +39,11 @@ public:
       if (state != ReadState::Done || isOver_)
         return state;
     }
+  }
+
+  void cut(std::string_view rest, std::string &out) override {
+    if (part_ == Part::Value)
+      out += isText() ? grammar::jsonStringContent(rest) : std::string(rest);
   }
 
 private:
@@ -89,7 +79,7 @@ private:
     if (at > kMostKeyBytes) // or nowhere
       return ReadState::Wrong;
     const MarkMatch asText = matchMark(text.substr(at), tags_.textOpen),
-                    asOther = matchMark(text.substr(at), tags_.otherOpen);
+                    asOther = matchOther(text.substr(at));
     if (!asText.isWhole() && !asOther.isWhole())
       return asText.isPartial() || asOther.isPartial() ? ReadState::More : ReadState::Wrong;
     const std::string key(trim(text.substr(0, at)));
@@ -109,6 +99,19 @@ private:
 
   bool isText() const { return valueTypes_ == grammar::kString; }
 
+  // The tag of a value that is no text, by the type that it names.
+  MarkMatch matchOther(std::string_view text) const {
+    MarkMatch match = matchMark(text, tags_.otherOpen);
+    if (!tags_.nameTypes)
+      return match;
+    for (const char *type : {"integer", "boolean", "null", "array", "object"}) {
+      const MarkMatch other = matchMark(text, tags_.openOfType(type));
+      if (other.isWhole() || !match.isPartial())
+        match = match.isWhole() ? match : other;
+    }
+    return match;
+  }
+
   ReadState readValue(std::string_view text, size_t &used, std::string &out) {
     if (atLineEnd_ && text.empty())
       return ReadState::More;
@@ -121,7 +124,7 @@ private:
       std::string_view value = rest.substr(0, at);
       if (endsLine && value.ends_with('\n'))
         value.remove_suffix(1);
-      out += isText() ? grammar::jsonStringContent(value) + '"' : valueOf(value, valueTypes_);
+      out += isText() ? grammar::jsonStringContent(value) + '"' : jsonOf(value, valueTypes_);
       used += at + valueClose_.size();
       part_ = Part::Tag;
       return ReadState::Done;
@@ -166,8 +169,13 @@ public:
     }
   }
 
+  void cut(std::string_view /*rest*/, std::string &out) override {
+    if (!key_.empty())
+      out += quoted(key_);
+  }
+
 private:
-  static constexpr std::string_view kQuote = "<|\"|>";
+  static constexpr std::string_view kQuote = kBraceQuote;
 
   ReadState readQuote(std::string &out) {
     if (open_.empty())
@@ -199,6 +207,8 @@ private:
 
   ReadState readMark(char byte, std::string &out) {
     hasBegun_ = true;
+    if (byte == '}' && !trim(key_).empty()) // it has no value
+      out += quoted(trim(key_));
     out += byte;
     if (byte == '{' || byte == '[')
       open_ += byte;
@@ -251,6 +261,10 @@ std::unique_ptr<ArgumentReader> makeArgumentReader(const CallSyntax &syntax,
     return std::make_unique<TagArguments>(syntax, types);
   if (syntax.arguments == ArgumentForm::Braces)
     return std::make_unique<BraceArguments>();
+  if (syntax.arguments == ArgumentForm::Keywords)
+    return makeKeywordReader();
+  if (syntax.arguments == ArgumentForm::Elements)
+    return makeElementReader(syntax, types);
   return std::make_unique<JsonArguments>();
 }
 

@@ -24,6 +24,9 @@ public:
   virtual ReadState read(std::string_view text, size_t &used, std::string &out) = 0;
   // Whether it has read enough to know that these are arguments.
   virtual bool hasBegun() const = 0;
+  // The answer ends within the arguments: adds what was held back of them, of which `rest` was
+  // left.
+  virtual void cut(std::string_view /*rest*/, std::string & /*out*/) {}
 };
 
 // Where an object or a list of JSON ends.

@@ -199,6 +199,11 @@ public:
     return ReadState::Done;
   }
 
+  void cut(std::string_view rest, CallParts &call) override {
+    if (arguments_)
+      arguments_->cut(rest, call.arguments);
+  }
+
 private:
   ReadState readMark(std::string_view text, size_t &used) {
     MarkMatch match = matchMark(text, syntax_.parts[part_].before);
@@ -243,6 +248,8 @@ private:
 
   void take(std::string_view text, CallParts &call) const {
     constexpr std::string_view kBefore = "functions.";
+    if (syntax_.parts[part_].slot == CallSlot::Number)
+      return;
     const bool isName = syntax_.parts[part_].slot == CallSlot::Name;
     if (!isName || syntax_.idHoldsName)
       call.id = text;

@@ -16,6 +16,8 @@ public:
   virtual ~CallReader() = default;
   // As ArgumentReader::read.
   virtual ReadState read(std::string_view text, size_t &used, CallParts &call) = 0;
+  // As ArgumentReader::cut.
+  virtual void cut(std::string_view /*rest*/, CallParts & /*call*/) {}
 };
 
 // An object with the name and the arguments among its members, in any order.

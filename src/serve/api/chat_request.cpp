@@ -224,8 +224,7 @@ AnswerRules rulesFor(const ChatRequest &chat, const AnswerSyntax *syntax) {
       rules.tools.push_back(std::move(tool));
   }
   // Where a call need not be made, a form that no grammar tells is left as it is.
-  const bool canHold = syntax && syntax->calls.shape != CallShape::None &&
-                       syntax->calls.arguments != ArgumentForm::Braces;
+  const bool canHold = syntax && syntax->calls.shape != CallShape::None;
   const bool isHeld = chat.choice.wish == CallWish::Must || !chat.choice.names.empty() ||
                       (canHold && (isStrict || chat.hasForm));
   if (chat.callsTools && isHeld)
@@ -408,7 +407,12 @@ ApiResult<Prompt> chatPrompt(const ModelFile &file, const ChatRequest &chat) {
   const std::string end = promptEnd(parts);
   style.syntax = withOpenThought(std::move(style.syntax), end);
   style.startsInReasoning = endsInThought(*style.syntax, end);
+  style.startsInCall =
+      style.syntax->calls.promptOpens && trim(end).ends_with(trim(style.syntax->calls.open()));
+  const std::string &said = style.syntax->content.open;
   prompt.rules.startsInReasoning = style.startsInReasoning;
+  prompt.rules.startsInCall = style.startsInCall;
+  prompt.rules.startsInContent = !said.empty() && trim(end).ends_with(trim(said));
   prompt.shownTokens = markTokens(*style.syntax, file.tokenizer());
   return prompt;
 }

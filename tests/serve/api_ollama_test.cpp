@@ -255,6 +255,15 @@ TEST_F(OllamaModels, AreShownWithMetadataAndCapabilities) {
   EXPECT_THAT(client->body(), HasSubstr("did you mean 'tiny'?"));
 }
 
+TEST_F(OllamaModels, AreShownWithTheTemplateThatChatsTake) {
+  server.context.chatTemplate = "{% for m in messages %}{{ m.content }}{% endfor %}";
+  const auto client = server.post("/api/show", {{"model", "tiny"}});
+  client->waitForEnd();
+  const json answer = client->parsed();
+  EXPECT_EQ(answer["template"], server.context.chatTemplate);
+  EXPECT_EQ(answer["capabilities"], json({"completion"}));
+}
+
 TEST_F(OllamaModels, CannotBeChangedWithoutAStore) {
   EXPECT_EQ(get("/api/version")["version"], "0.1.0");
   const auto client = server.send("POST", "/api/pull", "{\"model\": \"x\"}");

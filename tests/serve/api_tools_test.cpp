@@ -1,5 +1,6 @@
 // Tools and thoughts through the routes: what requests make of a job, and what becomes of calls.
 #include "chat_families.h"
+#include "serve/api/chat_request.h"
 #include "serve/api/ollama/ollama.h"
 #include "serve/api/openai/openai.h"
 #include "serve/fake_server.h"
@@ -157,6 +158,46 @@ TEST(Tools, AModelWhoseTemplateWritesNoneDoesNotSupportThem) {
     EXPECT_EQ(client->status(), 400);
     EXPECT_THAT(client->body(), HasSubstr("does not support tools"));
   }
+}
+
+TEST(Tools, ATemplateWithoutAPlaceForToolsHasThemInTheSystemsMessage) {
+  const ModelFile file = fakeModelFile(
+      "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls or [] %}"
+      "<call>{{ c.function.name }}<args>{{ c.function.arguments | tojson }}</call>{% endfor %}"
+      "{% endfor %}");
+  ChatRequest chat;
+  chat.messages = {*jinja::inputFromJson(R"({"role": "user", "content": "hi"})")};
+  chat.inputs.tools = *jinja::inputFromJson(toolList().dump());
+  const auto parts = chatParts(file, chat);
+  ASSERT_TRUE(parts.has_value());
+  const std::string prompt = promptText(*parts);
+  EXPECT_THAT(prompt, testing::StartsWith("<system># Tools"));
+  EXPECT_THAT(prompt, HasSubstr("\"name\":\"f\""));
+  EXPECT_THAT(prompt, HasSubstr("<call>NAME<args>{\"KEY\": \"VALUE\"}</call>\n<user>hi"));
+}
+
+// Prompts end with the mark that a call begins with, and so does content.
+constexpr const char *kRecipients =
+    "{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}<{{ m.role }}>"
+    "{% if m.role == 'user' %}{{ m.content }}{% elif m.content %}$$$all={{ m.content }}{% endif %}"
+    "{% for c in m.tool_calls or [] %}$$${{ c.function.name }}={{ c.function.arguments | tojson }}"
+    "{% endfor %}{% endfor %}{% if add_generation_prompt %}<assistant>$$${% endif %}";
+
+TEST(Tools, APromptsMarkOfACallIsPartOfTheAnswer) {
+  FakeServer server(openaiRoutes, kRecipients);
+  const auto client =
+      server.answered(kChat, requestWith({{"tool_choice", "required"}}), {"f={\"x\"", ": 1}"});
+  EXPECT_FALSE(mayBegin(server, "all="));
+  const json message = client->parsed()["choices"][0]["message"];
+  EXPECT_EQ(message["tool_calls"][0]["function"],
+            json({{"name", "f"}, {"arguments", "{\"x\": 1}"}}));
+}
+
+TEST(Tools, MarksOfContentAreNoneOfIt) {
+  FakeServer server(openaiRoutes, kRecipients);
+  const json body = {{"model", "tiny"}, {"messages", {{{"role", "user"}, {"content", "hi"}}}}};
+  const auto client = server.answered(kChat, body, {"al", "l=hello"});
+  EXPECT_EQ(client->parsed()["choices"][0]["message"]["content"], "hello");
 }
 
 TEST(Tools, AChoiceNamesAToolThatThereIs) {

@@ -2,6 +2,7 @@
 #include "serve/api/chat_request.h"
 
 #include "llm/chat/probe_texts.h"
+#include "llm/chat/tool_prompt.h"
 #include "serve/api/constraint.h"
 #include "serve/api/json_text.h"
 
@@ -198,12 +199,27 @@ ApiResult<ChatInputs> inputsFor(const ModelFile &file, const ChatRequest &chat) 
 }
 
 ApiResult<void> checkTools(const ChatInputs &inputs, const AnswerSyntax *syntax) {
-  if (!inputs.tools || !syntax || syntax->offersTools)
+  if (!inputs.tools || !syntax || takesTools(*syntax))
     return {};
   return tl::unexpected(ApiError(Code::Unsupported,
                                  "the model does not support tools: its chat "
-                                 "template writes none into the prompt",
+                                 "template writes none into the prompt, and "
+                                 "does not tell how the model writes calls",
                                  kTools));
+}
+
+// Tools that the template has no place for stand in the message of the system, which the first one
+// is then.
+void writeTools(const AnswerSyntax &syntax, ChatInputs &inputs, Input::List &messages) {
+  const std::string text = toolPrompt(syntax.calls, *inputs.tools);
+  inputs.tools.reset();
+  const Input *role = messages.front().find("role");
+  if (*role->text() != "system")
+    messages.insert(messages.begin(), Input(Input::Object{{"role", Input(std::string("system"))},
+                                                          {"content", Input(std::string())}}));
+  const std::string *said = messages.front().find("content")->text();
+  const std::string before = said && !said->empty() ? *said + "\n\n" : "";
+  setMember(messages.front(), "content", Input(before + text));
 }
 
 // Calls that must be made, or whose arguments must be right, are held to a grammar.
@@ -370,7 +386,7 @@ void readTemplateInputs(const RequestReader &request, ChatRequest &chat) {
 }
 
 ApiResult<std::vector<PromptPart>> chatParts(const ModelFile &file, const ChatRequest &chat) {
-  SINTER_ASSIGN(const ChatInputs inputs, inputsFor(file, chat));
+  SINTER_ASSIGN(ChatInputs inputs, inputsFor(file, chat));
   const auto syntax = file.answerSyntax(inputs);
   SINTER_TRY(checkTools(inputs, syntax.get()));
   const auto &chosen = file.chatTemplates().choose(inputs);
@@ -380,6 +396,8 @@ ApiResult<std::vector<PromptPart>> chatParts(const ModelFile &file, const ChatRe
     begun = *sent.back().find("content")->text();
     sent.pop_back();
   }
+  if (inputs.tools && syntax && !syntax->offersTools)
+    writeTools(*syntax, inputs, sent);
   SINTER_ASSIGN(const Input messages, messageList(Input(std::move(sent))));
   SINTER_ASSIGN(auto parts,
                 file.renderChat(messages, chat.asksForAnswer || chat.continuesLast, inputs));

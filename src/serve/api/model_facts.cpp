@@ -3,6 +3,7 @@
 
 #include "llm/chat/file_templates.h"
 #include "llm/chat/syntax_probe.h"
+#include "llm/chat/tool_prompt.h"
 #include "llm/pooling.h"
 
 #include <ctime>
@@ -84,9 +85,13 @@ Json listOf(const GgufFile &file, const GgufValue &value) {
 }
 
 // As the template for such inputs tells.
-AnswerSyntax syntaxOf(const GgufFile &file, const ChatInputs &inputs) {
+AnswerSyntax syntaxOf(const GgufFile &file, const std::string &chatTemplate,
+                      const ChatInputs &inputs) {
   const jinja::Input begin(std::string("<s>")), end(std::string("</s>"));
-  const FileTemplates templates = FileTemplates::read(file);
+  FileTemplates templates = FileTemplates::read(file);
+  if (!chatTemplate.empty())
+    if (auto other = ChatTemplate::parse(chatTemplate))
+      templates.replace(std::move(*other));
   const Result<ChatTemplate> &chosen = templates.choose(inputs);
   return chosen ? probeAnswerSyntax(*chosen, {{"bos_token", begin}, {"eos_token", end}})
                 : AnswerSyntax();
@@ -127,13 +132,14 @@ Json modelInfo(const GgufFile &file, bool withLists) {
   return info;
 }
 
-Json modelCapabilities(const GgufFile &file) {
+Json modelCapabilities(const GgufFile &file, const std::string &chatTemplate) {
   if (seesBothWays(file))
     return Json::array({"embedding"});
-  const AnswerSyntax plain = syntaxOf(file, {}),
-                     withTools = syntaxOf(file, {.tools = jinja::Input(jinja::Input::List())});
+  const AnswerSyntax plain = syntaxOf(file, chatTemplate, {}),
+                     withTools = syntaxOf(file, chatTemplate,
+                                          {.tools = jinja::Input(jinja::Input::List())});
   Json all = Json::array({"completion"});
-  if (withTools.offersTools)
+  if (takesTools(withTools))
     all.push_back("tools");
   if (plain.thinks())
     all.push_back("thinking");
@@ -142,10 +148,11 @@ Json modelCapabilities(const GgufFile &file) {
   return all;
 }
 
-Json templateCapabilities(const GgufFile &file) {
-  const AnswerSyntax syntax = syntaxOf(file, {.tools = jinja::Input(jinja::Input::List())});
+Json templateCapabilities(const GgufFile &file, const std::string &chatTemplate) {
+  const AnswerSyntax syntax =
+      syntaxOf(file, chatTemplate, {.tools = jinja::Input(jinja::Input::List())});
   const bool readsCalls = syntax.calls.shape != CallShape::None;
-  return {{"supports_tools", syntax.offersTools},
+  return {{"supports_tools", takesTools(syntax)},
           {"supports_tool_calls", readsCalls},
           {"supports_parallel_tool_calls",
            readsCalls && !syntax.usesChannels() && syntax.calls.severalCalls},

@@ -10,10 +10,11 @@ namespace sinter::serve {
 Json modelDetails(const GgufFile &file);
 // All metadata by key; lists are null unless `withLists`.
 Json modelInfo(const GgufFile &file, bool withLists);
-// What the chat template takes and writes, in llama-server's words.
-Json templateCapabilities(const GgufFile &file);
+// What the chat template takes and writes, in llama-server's words. `chatTemplate` stands in place
+// of the file's; empty: there is no other.
+Json templateCapabilities(const GgufFile &file, const std::string &chatTemplate);
 // "completion", "tools", "thinking", "embedding".
-Json modelCapabilities(const GgufFile &file);
+Json modelCapabilities(const GgufFile &file, const std::string &chatTemplate);
 // The digest in hexadecimal; empty where there is none.
 std::string modelDigest(const GgufFile &file);
 // A point in time as "2026-11-27T12:00:00.000000Z".

@@ -76,7 +76,7 @@ ApiResult<Json> propsOf(const ApiContext &context, const std::string &name) {
       {"chat_template", context.chatTemplate.empty()
                             ? std::string(file.getString("tokenizer.chat_template").value_or(""))
                             : context.chatTemplate},
-      {"chat_template_caps", templateCapabilities(file)},
+      {"chat_template_caps", templateCapabilities(file, context.chatTemplate)},
       {"bos_token", tokenText(file, "tokenizer.ggml.bos_token_id")},
       {"eos_token", tokenText(file, "tokenizer.ggml.eos_token_id")},
       {"modalities", {{"vision", false}, {"audio", false}}},

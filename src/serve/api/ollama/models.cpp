@@ -103,12 +103,15 @@ ApiResult<void> show(const ApiContext &context, const RequestReader &body, Respo
     return tl::unexpected(ApiError(extras.error()));
   const std::string parameters = parameterLines(extras->params);
   Json answer = {{"modelfile", modelfileOf(name, *extras)}, {"parameters", parameters}};
-  answer["template"] = source ? std::string(*source) : extras->goTemplate;
+  // What chats take.
+  answer["template"] = !context.chatTemplate.empty() ? context.chatTemplate
+                       : source                      ? std::string(*source)
+                                                     : extras->goTemplate;
   if (!extras->system.empty())
     answer["system"] = extras->system;
   answer["details"] = modelDetails(file);
   answer["model_info"] = modelInfo(file, isVerbose);
-  answer["capabilities"] = modelCapabilities(file);
+  answer["capabilities"] = modelCapabilities(file, context.chatTemplate);
   answer["modified_at"] = modifiedText(path);
   const auto license = file.getString("general.license");
   if (!extras->license.empty() || license)

@@ -10,7 +10,6 @@ using namespace kernel;
 static constexpr int64_t kTopsOfProgram = 128;
 static constexpr int64_t kRanksOfProgram = 16;
 static constexpr int64_t kComparedTogether = 512;
-static constexpr int64_t kGroupsOfProgram = 4;
 
 // Integers compare alike on every device, while some take the smallest floats for zero.
 static Tile keysOf(const Tile &values) {
@@ -81,17 +80,14 @@ void spreadGroups(KernelBuilder &k, const SpreadGroups &p) {
     numbers = k.in("numbers", I32, {dyn, dyn});
   const int64_t width = p.choices * kGroupElements;
   View keys = k.out("keys", I32, {dyn, width}), indices = k.out("indices", I32, {dyn, width});
-  k.grid(ceilDiv(ranks.dim(1), kGroupsOfProgram), ranks.dim(0));
-  Scalar first = k.programId(0) * kGroupsOfProgram, row = k.programId(1);
-  k.forLoop(first, min(first + kGroupsOfProgram, ranks.dim(1)), 1, [&](Scalar at) {
-    Scalar rank = convert(loadScalar(ranks, {row, at}), Index);
-    k.ifThen(rank < p.choices, [&] {
-      Scalar group = p.numbered ? convert(loadScalar(numbers, {row, at}), Index) : at;
-      Scalar from = group * kGroupElements, to = rank * kGroupElements;
-      store(keys, {row, to}, loadKeys(in, p.in, row, from, kGroupElements));
-      store(indices, {row, to}, k.iota({1, kGroupElements}, 1) + convert(from, I32));
-    });
-  });
+  k.grid(ranks.dim(1), ranks.dim(0));
+  Scalar at = k.programId(0), row = k.programId(1);
+  Scalar group = p.numbered ? convert(loadScalar(numbers, {row, at}), Index) : at;
+  Scalar from = group * kGroupElements;
+  Scalar to = convert(loadScalar(ranks, {row, at}), Index) * kGroupElements;
+  // What is not chosen lies beyond the views.
+  store(keys, {row, to}, loadKeys(in, p.in, row, from, kGroupElements));
+  store(indices, {row, to}, k.iota({1, kGroupElements}, 1) + convert(from, I32));
 }
 
 void chooseRanked(KernelBuilder &k, const ChooseRanked &p) {

@@ -318,22 +318,24 @@ std::string answerGrammarText(const AnswerSyntax *syntax, const AnswerRules &rul
       text += flag ? '1' : '0';
   };
   if (syntax) {
-    const auto &[calls, reasoning, offersTools, readsSystem, argumentsAsText] = *syntax;
+    const auto &[calls, reasoning, content, offersTools, readsSystem, argumentsAsText] = *syntax;
     const auto &[shape, arguments, begin, parts, close, separator, end, tags, isList, severalCalls,
-                 idHoldsName, shortIds, nameKey, argumentsKey] = calls;
+                 promptOpens, idHoldsName, shortIds, nameKey, argumentsKey] = calls;
     add(std::to_string(static_cast<int>(shape)) + ' ' +
         std::to_string(static_cast<int>(arguments)));
     for (const std::string *part :
          {&begin, &close, &separator, &end, &tags.keyOpen, &tags.textOpen, &tags.otherOpen,
-          &tags.close, &nameKey, &argumentsKey, &reasoning.open, &reasoning.close})
+          &tags.close, &nameKey, &argumentsKey, &reasoning.open, &reasoning.close, &content.open,
+          &content.close, &content.turnEnd})
       add(*part);
     for (const CallPart &part : parts)
       add(part.before + ' ' + std::to_string(static_cast<int>(part.slot)));
-    addFlags(
-        {isList, severalCalls, idHoldsName, shortIds, offersTools, readsSystem, argumentsAsText});
+    addFlags({tags.nameTypes, isList, severalCalls, promptOpens, idHoldsName, shortIds, offersTools,
+              readsSystem, argumentsAsText});
   }
   text += '|' + std::to_string(static_cast<int>(rules.calls));
-  addFlags({rules.severalCalls, rules.startsInReasoning, rules.mayReason});
+  addFlags({rules.severalCalls, rules.startsInReasoning, rules.startsInContent, rules.startsInCall,
+            rules.mayReason});
   for (const OfferedTool &tool : rules.tools) {
     add(tool.name);
     add(grammar::jsonLiteral(tool.parameters));

@@ -90,10 +90,11 @@ private:
   }
 
   Result<void> step(TokenMasks &masks, uint32_t token) {
+    // It makes rows, by which the state after the token is found.
+    SINTER_TRY(forced_.accept(masks.automaton(), state_, masks.trie().bytesOf(token)));
     SINTER_ASSIGN(const StateId next, masks.after(state_, token));
     if (next == grammar::kDead)
       return fail(Code::Internal, "token " + std::to_string(token) + " is not of the grammar");
-    SINTER_TRY(forced_.accept(masks.automaton(), state_, masks.trie().bytesOf(token)));
     state_ = next;
     return {};
   }

@@ -21,11 +21,11 @@
 // SHARED-NOT: tile.load
 // SHARED: sched.await 1
 // SHARED-NEXT: arith
-// SHARED: sched.stage_dot "nvidia.wgmma.m64n128k16.f32.f16" {{.*}} pending 1
 // SHARED: sched.stage_copy
 // SHARED: sched.stage_copy
 // SHARED-NEXT: sched.commit
-// SHARED-NEXT: scf.yield
+// SHARED: sched.stage_dot "nvidia.wgmma.m64n128k16.f32.f16" {{.*}} pending 1
+// SHARED: scf.yield
 // SHARED: sched.await 0
 // SHARED-NEXT: sched.settle
 // SHARED-NEXT: tile.store

@@ -80,7 +80,7 @@ Result<void> runStep(PlanRunner &runner, std::span<SampledSequence> sequences, u
   Batch batch;
   SINTER_TRY(buildBatch(parts, runner.limits().batchShape(), batch));
   const auto start = Clock::now();
-  const auto rows = runner.step(batch);
+  const auto rows = runner.stepToChoose(batch);
   const double taken = secondsSince(start);
   if (!rows)
     return Fail(rows.error());

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "engine/choice/attention.h"
 #include "engine/choice/fusion.h"
+#include "engine/choice/rows.h"
 #include "engine/engine.h"
 #include "engine/gguf_source.h"
 #include "engine/lowering.h"
@@ -15,8 +16,10 @@
 #include "plan/contract.h"
 #include "plan/normal_form.h"
 #include "plan/validate.h"
+#include "plan/walk.h"
 #include "targets/registry.h"
 
+#include <algorithm>
 #include <thread>
 
 namespace sinter::engine {
@@ -127,7 +130,8 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
     options.queryTile = chooseQueryTile(features.heads / features.kvHeads, rows);
   if (!options.pageRows)
     options.pageRows = choosePageRows(rows, profile);
-  models::DecoderOptions decoder{options.pageRows, kv, options.output == kEmbeddingsOutput};
+  models::DecoderOptions decoder{options.pageRows, kv, options.output == kEmbeddingsOutput,
+                                 chooseTopLogits(profile)};
   SINTER_ASSIGN(mlir::OwningOpRef<mlir::ModuleOp> module,
                 models::buildDecoder(context, features, source, decoder));
   const int64_t operationCount = countOperations(*module);
@@ -157,6 +161,8 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   SINTER_ASSIGN(plan::Plan plan, Lowering(kernels, lowering).run(*module));
   SINTER_TRY(addVariants(options.variants, *module, lowering, kernels, plan));
   describe(features, options, *kv, plan);
+  if (plan::findBuffer(plan, contract::kTopLogits.name))
+    plan.properties[contract::kTopCount.name] = std::min(decoder.topLogits, features.vocabulary);
   plan.properties[contract::kGraphOperations] = operationCount;
   return plan;
 }

@@ -1,5 +1,5 @@
-// Lowering of top_k: wide rows are cut into groups, groups into groups of these, until few enough are
-// left to be ranked. The groups that come first give the elements that are ranked next.
+// Lowering of top_k: wide rows are cut into groups, groups into groups of these, until few enough
+// are left to be ranked. The groups that come first give the elements that are ranked next.
 #include "tile/mlir_pch.h"
 
 #include "engine/elements.h"
@@ -19,8 +19,8 @@ static constexpr int64_t kMostRanked = 2048;
 
 // Rows of elements, of groups or of candidates.
 struct Lowering::Selected {
-  BoundView view;           // [M, columns]
-  kernel::Element element;  // f32 values or i32 keys
+  BoundView view;          // [M, columns]
+  kernel::Element element; // f32 values or i32 keys
   int64_t columns;
   std::optional<BoundView> numbers = std::nullopt; // indices; none: places
 };

@@ -31,8 +31,7 @@ static Tile loadKeys(const View &in, const Element &element, const Scalar &row,
                      const Scalar &column, int64_t count) {
   if (element == I32)
     return load(in, {row, column}, {1, count}, std::numeric_limits<int32_t>::min());
-  return keysOf(
-      load(in, {row, column}, {1, count}, -std::numeric_limits<double>::infinity()));
+  return keysOf(load(in, {row, column}, {1, count}, -std::numeric_limits<double>::infinity()));
 }
 
 // Indices of the elements from `column` on.

@@ -1,6 +1,6 @@
-// Kernels that choose the k largest of wide rows. Rows are cut into groups of neighbouring elements:
-// a row's k largest lie in the k groups whose largest elements come first, so choices among few
-// elements find them, level by level.
+// Kernels that choose the k largest of wide rows. Rows are cut into groups of neighbouring
+// elements: a row's k largest lie in the k groups whose largest elements come first, so choices
+// among few elements find them, level by level.
 //
 // Elements compare as i32 keys, which are in the order of the floats; the key of NaN is the largest
 // and both zeros have one. Of equal keys the lower index comes first.

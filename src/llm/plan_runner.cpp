@@ -63,6 +63,12 @@ Result<std::unique_ptr<PlanRunner>> PlanRunner::create(hal::Device &device, cons
 void PlanRunner::readNames() {
   names_.step = *plan::findProcedure(*plan_, contract::kStepProcedure);
   names_.rows = *plan::findBuffer(*plan_, contract::outputOf(*plan_).name);
+  if (const auto count = plan_->properties.find(contract::kTopCount.name);
+      count != plan_->properties.end()) {
+    topCount_ = static_cast<size_t>(count->second);
+    names_.topLogits = *plan::findBuffer(*plan_, contract::kTopLogits.name);
+    names_.topTokens = *plan::findBuffer(*plan_, contract::kTopTokens.name);
+  }
 }
 
 void PlanRunner::readSymbols() {
@@ -162,7 +168,7 @@ Result<void> PlanRunner::writeInputs(const Batch &batch) {
   return {};
 }
 
-Result<std::span<const float>> PlanRunner::step(const Batch &batch) {
+Result<void> PlanRunner::run(const Batch &batch) {
   if (!file_.stillIntact())
     return fail(Code::Corrupt, "the model file changed while the model was running");
   if (limits_.stateSlots > 0 && batch.stateSpans.empty())
@@ -177,16 +183,42 @@ Result<std::span<const float>> PlanRunner::step(const Batch &batch) {
     logitRows_.add(0, 0, batch.positions.front(), 1, 1);
   SINTER_TRY(bind(batch));
   SINTER_TRY(writeInputs(batch));
-  SINTER_TRY(executor_->run(names_.step));
-  const size_t wanted = static_cast<size_t>(batch.logitRows.count()) * limits_.rowLength();
-  auto host = executor_->buffer(names_.rows);
-  if (host && host->size() >= wanted * sizeof(float))
-    return std::span(reinterpret_cast<const float *>(host->data()), wanted);
-  rows_.resize(wanted);
-  SINTER_TRY(executor_->readBuffer(
-      contract::outputOf(*plan_).name,
-      {reinterpret_cast<uint8_t *>(rows_.data()), rows_.size() * sizeof(float)}));
-  return std::span<const float>(rows_);
+  return executor_->run(names_.step);
+}
+
+template <class T>
+Result<std::span<const T>> PlanRunner::read(plan::BufferId output, size_t first, size_t count,
+                                            std::vector<T> &copy) {
+  const auto host = executor_->buffer(output);
+  if (host && host->size() >= (first + count) * sizeof(T))
+    return std::span(reinterpret_cast<const T *>(host->data()) + first, count);
+  copy.resize(count);
+  if (count > 0)
+    SINTER_TRY(executor_->readBuffer(plan_->buffers[output.index].name,
+                                     {reinterpret_cast<uint8_t *>(copy.data()), count * sizeof(T)},
+                                     first * sizeof(T)));
+  return std::span<const T>(copy);
+}
+
+Result<std::span<const float>> PlanRunner::readRows(size_t first, size_t count) {
+  const size_t length = limits_.rowLength();
+  return read(names_.rows, first * length, count * length, rows_);
+}
+
+Result<std::span<const float>> PlanRunner::step(const Batch &batch) {
+  SINTER_TRY(run(batch));
+  return readRows(0, static_cast<size_t>(batch.logitRows.count()));
+}
+
+Result<StepRows> PlanRunner::stepToChoose(const Batch &batch) {
+  if (topCount_ == 0)
+    return StepRunner::stepToChoose(batch);
+  SINTER_TRY(run(batch));
+  const size_t count = static_cast<size_t>(batch.logitRows.count()) * topCount_;
+  SINTER_ASSIGN(const auto logits, read(names_.topLogits, 0, count, topLogits_));
+  SINTER_ASSIGN(const auto tokens, read(names_.topTokens, 0, count, topTokens_));
+  return StepRows([this](size_t row) { return readRows(row, 1); }, limits_.rowLength(), logits,
+                  tokens, topCount_);
 }
 
 } // namespace sinter

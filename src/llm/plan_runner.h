@@ -23,6 +23,7 @@ public:
   const RunnerLimits &limits() const override { return limits_; }
   // Fails also when the model file changed since it was opened (Corrupt).
   Result<std::span<const float>> step(const Batch &batch) override;
+  Result<StepRows> stepToChoose(const Batch &batch) override;
 
   // For explain and statistics.
   runtime::Executor &executor() { return *executor_; }
@@ -32,6 +33,7 @@ private:
   struct Names {
     plan::ProcedureId step;
     plan::BufferId rows; // logits or embeddings
+    plan::BufferId topLogits, topTokens; // where the plan gives them
   };
 
   class Weights : public runtime::WeightSource {
@@ -54,6 +56,12 @@ private:
   int64_t valueOf(contract::Symbol symbol, const Batch &batch) const;
   Result<void> bind(const Batch &batch);
   Result<void> writeInputs(const Batch &batch);
+  Result<void> run(const Batch &batch);
+  // Elements of an output, in place where the host sees them; else they are copied to `copy`.
+  template <class T>
+  Result<std::span<const T>> read(plan::BufferId output, size_t first, size_t count,
+                                  std::vector<T> &copy);
+  Result<std::span<const float>> readRows(size_t first, size_t count);
 
   const GgufFile &file_;
   std::shared_ptr<const plan::Plan> plan_;
@@ -73,6 +81,9 @@ private:
   // What each input holds: most of them stay as they are from step to step, and a write takes time.
   std::array<std::vector<int32_t>, contract::kInputs.size()> written_;
   std::vector<float> rows_; // where the device's memory is not the host's
+  size_t topCount_ = 0;     // 0: the plan gives no largest logits
+  std::vector<float> topLogits_;
+  std::vector<TokenId> topTokens_;
 };
 
 } // namespace sinter

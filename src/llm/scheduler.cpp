@@ -2,6 +2,7 @@
 #include "llm/scheduler.h"
 
 #include "base/check.h"
+#include "llm/choose_token.h"
 #include "llm/scheduled_sequence.h"
 #include "llm/waiting_line.h"
 
@@ -309,8 +310,8 @@ void Scheduler::run(Phase phase) {
   for (const Part &part : plan_)
     addToBatch(part, phase);
   const auto began = SchedulerClock::now();
-  auto logits = buildBatch(parts_, runner_.limits().batchShape(), batch_).and_then([&] {
-    return runner_.step(batch_);
+  const auto rows = buildBatch(parts_, runner_.limits().batchShape(), batch_).and_then([&] {
+    return runner_.stepToChoose(batch_);
   });
   last_ = phase;
   ++(phase == Phase::Prefill ? counters_.prefillSteps : counters_.decodeSteps);
@@ -319,14 +320,19 @@ void Scheduler::run(Phase phase) {
     measure(phase, now_ - began);
   if (!logits && logits.error().code == Code::DeviceLost)
     deviceLost_ = logits.error();
+  if (rows)
+    measure(phase, batch_.tokens.size(), now_ - began);
+  if (!rows && rows.error().code == Code::DeviceLost)
+    deviceLost_ = rows.error();
+  size_t row = 0;
   for (const Part &part : plan_) {
-    if (logits)
-      accept(part, *logits);
+    if (rows)
+      accept(part, *rows, row);
     else
-      end(*part.sequence, logits.error());
+      end(*part.sequence, rows.error());
   }
   collectEnded();
-  if (!logits && cache_)
+  if (!rows && cache_)
     cache_->clear();
 }
 
@@ -352,11 +358,11 @@ void Scheduler::addToBatch(const Part &part, Phase phase) {
       {tokens, static_cast<uint32_t>(sequence.cachedRows), &sequence.pages, wanted, phase});
 }
 
-// `logits` are those of this part and of the parts after it.
-void Scheduler::accept(const Part &part, std::span<const float> &logits) {
+// `row` is the first one of this part, then of the part after it.
+void Scheduler::accept(const Part &part, const StepRows &rows, size_t &row) {
   Sequence &sequence = *part.sequence;
   if (sequence.draftRows > 0)
-    return acceptDraft(part, logits);
+    return acceptDraft(part, rows, row);
   const size_t end = sequence.cachedRows + part.rows, stop = prefillStop(sequence);
   const bool prefills = !sequence.generates();
   counters_.rows += part.rows;
@@ -369,25 +375,41 @@ void Scheduler::accept(const Part &part, std::span<const float> &logits) {
     keepPrefill(sequence, stop);
   if (end < sequence.tokens.size())
     return;
-  const size_t vocabulary = runner_.limits().vocabSize;
-  choose(sequence, logits.first(vocabulary));
-  logits = logits.subspan(vocabulary);
+  choose(sequence, rows, row++);
 }
 
-void Scheduler::choose(Sequence &sequence, std::span<const float> logits) {
+// Until its mask is made.
+Result<void> Scheduler::hold(Sequence &sequence, const StepRows &rows, size_t row) {
+  SINTER_ASSIGN(const std::span<const float> logits, rows.row(row));
+  sequence.heldLogits.assign(logits.begin(), logits.end());
+  ++counters_.heldRows;
+  return {};
+}
+
+Result<void> Scheduler::tellLogits(Sequence &sequence, TokenId token, const StepRows &rows,
+                                   size_t row) {
+  const LogitsSink &sink = sequence.request.onLogits;
+  if (!sink)
+    return {};
+  SINTER_ASSIGN(const std::span<const float> logits, rows.row(row));
+  sink(token, logits);
+  return {};
+}
+
+void Scheduler::choose(Sequence &sequence, const StepRows &rows, size_t row) {
   if (sequence.request.maxTokens == 0)
     return end(sequence, StopReason::TokenLimit);
   if (TokenConstraint *constraint = sequence.constraint(); constraint && !constraint->isReady()) {
-    sequence.heldLogits.assign(logits.begin(), logits.end());
-    ++counters_.heldRows;
+    if (auto held = hold(sequence, rows, row); !held)
+      end(sequence, std::move(held).error());
     return;
   }
-  auto token = sequence.request.sampler ? sequence.request.sampler->sample(logits, scratch_)
-                                        : sampleGreedy(logits, tokenizer_.suppressed());
+  Sampler *sampler = sequence.request.sampler ? &*sequence.request.sampler : nullptr;
+  auto token = chooseToken(rows, row, sampler, tokenizer_.suppressed(), scratch_);
   if (!token)
     return end(sequence, std::move(token).error());
-  if (sequence.request.sampler)
-    sequence.request.sampler->accept(*token);
+  if (sampler)
+    sampler->accept(*token);
   if (sequence.generatedTokens() == 0) {
     sequence.firstToken = now_;
     if (const ReuseSink &sink = sequence.request.onReuse)
@@ -398,8 +420,8 @@ void Scheduler::choose(Sequence &sequence, std::span<const float> logits) {
   if (!sequence.request.ignoreEndTokens && endsAnswer(tokenizer_, *token))
     return end(sequence, StopReason::EndToken);
   ++sequence.share->served;
-  if (const LogitsSink &sink = sequence.request.onLogits)
-    sink(*token, logits);
+  if (auto told = tellLogits(sequence, *token, rows, row); !told)
+    return end(sequence, std::move(told).error());
   take(sequence, *token);
 }
 

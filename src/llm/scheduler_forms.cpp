@@ -13,7 +13,7 @@ void Scheduler::chooseHeld() {
       continue;
     const std::vector<float> logits = std::exchange(sequence->heldLogits, {});
     now_ = SchedulerClock::now();
-    choose(*sequence, logits);
+    choose(*sequence, StepRows(logits, logits.size()), 0);
   }
   collectEnded();
 }
@@ -96,11 +96,9 @@ void Scheduler::planDrafts() {
 }
 
 // Each row's token is chosen as if it were alone; the first one that the draft has not ends it.
-void Scheduler::acceptDraft(const Part &part, std::span<const float> &logits) {
+void Scheduler::acceptDraft(const Part &part, const StepRows &rows, size_t &row) {
   Sequence &sequence = *part.sequence;
-  const size_t vocabulary = runner_.limits().vocabSize;
-  const auto rows = logits.first(part.rows * vocabulary);
-  logits = logits.subspan(rows.size());
+  const size_t first = std::exchange(row, row + part.rows);
   const std::vector<TokenId> draft(sequence.tokens.end() - sequence.draftRows,
                                    sequence.tokens.end());
   sequence.tokens.resize(sequence.tokens.size() - draft.size());
@@ -113,7 +111,7 @@ void Scheduler::acceptDraft(const Part &part, std::span<const float> &logits) {
     const size_t before = sequence.tokens.size();
     sequence.decodeSteps = steps; // one step, however many tokens it gives
     sequence.mostRows = std::max(sequence.mostRows, ++sequence.cachedRows);
-    choose(sequence, rows.subspan(i * vocabulary, vocabulary));
+    choose(sequence, rows, first + i);
     const bool isChosen =
         i < draft.size() && sequence.tokens.size() > before && sequence.tokens.back() == draft[i];
     if (!isChosen)

@@ -2,6 +2,7 @@
 #include "llm/session.h"
 
 #include "base/check.h"
+#include "llm/choose_token.h"
 
 #include <algorithm>
 #include <chrono>
@@ -95,13 +96,13 @@ size_t Session::prefillStep(size_t promptTokens) {
   return limits.prefillTokens(promptTokens - at, limits.stepTokens);
 }
 
-Result<std::span<const float>> Session::advance(std::span<const TokenId> tokens,
-                                                LogitsWanted wanted, Phase phase) {
+Result<StepRows> Session::advance(std::span<const TokenId> tokens, LogitsWanted wanted,
+                                  Phase phase) {
   SINTER_TRY(pages_.reserve(cached_.size() + tokens.size()));
   const BatchPart part{tokens, static_cast<uint32_t>(cached_.size()), &pages_, wanted, phase};
   SINTER_TRY(buildBatch({&part, 1}, runner_.limits().batchShape(), batch_));
-  auto logits = runner_.step(batch_);
-  if (logits) {
+  auto rows = runner_.stepToChoose(batch_);
+  if (rows) {
     if (phase == Phase::Prefill && prefillRows_ == cached_.size())
       prefillRows_ += tokens.size();
     cached_.insert(cached_.end(), tokens.begin(), tokens.end());
@@ -109,14 +110,14 @@ Result<std::span<const float>> Session::advance(std::span<const TokenId> tokens,
   } else {
     forget();
   }
-  return logits;
+  return rows;
 }
 
-Result<TokenId> Session::choose(std::span<const float> logits, const GenerateOptions &options) {
-  if (!options.sampler)
-    return sampleGreedy(logits, tokenizer_.suppressed());
-  SINTER_ASSIGN(const TokenId token, options.sampler->sample(logits, scratch_));
-  options.sampler->accept(token);
+Result<TokenId> Session::choose(const StepRows &rows, const GenerateOptions &options) {
+  SINTER_ASSIGN(const TokenId token,
+                chooseToken(rows, 0, options.sampler, tokenizer_.suppressed(), scratch_));
+  if (options.sampler)
+    options.sampler->accept(token);
   return token;
 }
 
@@ -130,18 +131,18 @@ Result<TokenId> Session::prefill(std::span<const TokenId> prompt, const Generate
     if (options.onPrefill)
       options.onPrefill(cached_.size(), prompt.size());
   };
-  std::span<const float> logits;
+  std::optional<StepRows> rows; // of the last step; the prompt's last token is always computed
   while (cached_.size() < prompt.size()) {
     tell();
     if (cancelled(options))
       return TokenId{-1};
     const size_t count = prefillStep(prompt.size());
     const bool last = cached_.size() + count == prompt.size();
-    SINTER_ASSIGN(logits, advance(prompt.subspan(cached_.size(), count),
-                                  last ? LogitsWanted::Last : LogitsWanted::None));
+    SINTER_ASSIGN(rows, advance(prompt.subspan(cached_.size(), count),
+                                last ? LogitsWanted::Last : LogitsWanted::None));
   }
   tell();
-  return choose(logits, options);
+  return choose(*rows, options);
 }
 
 Result<void> Session::decode(TokenId token, const GenerateOptions &options, const TokenSink &sink,
@@ -169,8 +170,8 @@ Result<void> Session::decode(TokenId token, const GenerateOptions &options, cons
       result.reason = StopReason::Cancelled;
       return {};
     }
-    SINTER_ASSIGN(const auto logits, advance({&token, 1}, LogitsWanted::Last, Phase::Decode));
-    SINTER_ASSIGN(token, choose(logits, options));
+    SINTER_ASSIGN(const StepRows rows, advance({&token, 1}, LogitsWanted::Last, Phase::Decode));
+    SINTER_ASSIGN(token, choose(rows, options));
     ++result.decodeSteps;
   }
 }

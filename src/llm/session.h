@@ -56,9 +56,9 @@ private:
   void adoptFromCache(std::span<const TokenId> prompt);
   void forget();
   size_t prefillStep(size_t promptTokens);
-  Result<std::span<const float>> advance(std::span<const TokenId> tokens, LogitsWanted wanted,
-                                         Phase phase = Phase::Prefill);
-  Result<TokenId> choose(std::span<const float> logits, const GenerateOptions &options);
+  Result<StepRows> advance(std::span<const TokenId> tokens, LogitsWanted wanted,
+                           Phase phase = Phase::Prefill);
+  Result<TokenId> choose(const StepRows &rows, const GenerateOptions &options);
   Result<TokenId> prefill(std::span<const TokenId> prompt, const GenerateOptions &options,
                           Generation &result);
   Result<void> decode(TokenId first, const GenerateOptions &options, const TokenSink &sink,

@@ -3,8 +3,10 @@
 
 #include "base/status.h"
 #include "llm/batch.h"
+#include "llm/sampler/known_logits.h"
 
 #include <algorithm>
+#include <functional>
 #include <span>
 
 namespace sinter {
@@ -48,6 +50,40 @@ struct RunnerLimits {
   }
 };
 
+// The rows of logits of a step, valid until the runner's next call.
+class StepRows {
+public:
+  using Read = std::function<Result<std::span<const float>>(size_t row)>;
+
+  // [rows, length], all at hand.
+  StepRows(std::span<const float> logits, size_t length) : logits_(logits), length_(length) {}
+  // Rows elsewhere, of which the `topCount` largest logits are at hand: [rows, topCount].
+  StepRows(Read read, size_t length, std::span<const float> topLogits,
+           std::span<const TokenId> topTokens, size_t topCount)
+      : length_(length), read_(std::move(read)), topLogits_(topLogits), topTokens_(topTokens),
+        topCount_(topCount) {}
+
+  // All logits of a row, which may have to be copied from the device; valid until the next call.
+  Result<std::span<const float>> row(size_t index) const {
+    return read_ ? read_(index) : logits_.subspan(index * length_, length_);
+  }
+  // The largest; none where all logits are at hand.
+  TopLogits top(size_t index) const {
+    if (topCount_ == 0)
+      return {};
+    return {topLogits_.subspan(index * topCount_, topCount_),
+            topTokens_.subspan(index * topCount_, topCount_), length_};
+  }
+
+private:
+  std::span<const float> logits_;
+  size_t length_;
+  Read read_;
+  std::span<const float> topLogits_;
+  std::span<const TokenId> topTokens_;
+  size_t topCount_ = 0;
+};
+
 // Keeps the KV cache from step to step. For one thread.
 class StepRunner {
 public:
@@ -59,6 +95,11 @@ public:
   // [batch.logitRows.count(), limits().rowLength()], valid until the next call. After an error the
   // KV cache's rows of the batch, and the states that it was to write, are undefined.
   virtual Result<std::span<const float>> step(const Batch &batch) = 0;
+  // The same where rows are logits to choose tokens from: they are read as they are asked for.
+  virtual Result<StepRows> stepToChoose(const Batch &batch) {
+    SINTER_ASSIGN(const std::span<const float> rows, step(batch));
+    return StepRows(rows, limits().rowLength());
+  }
 };
 
 } // namespace sinter

@@ -57,6 +57,7 @@ private:
   Result<Value> logits(Value n);
   Value withoutImageTokens(Value rows);
   Result<void> output(Value x);
+  void outputTop(Value logits);
   Result<void> buildStep();
   Result<void> checkHeads() const;
   void declareSymbols(ModuleOp module);
@@ -171,11 +172,22 @@ Value StepBuilder::withoutImageTokens(Value rows) {
   return g_.add(rows, masked);
 }
 
+void StepBuilder::outputTop(Value logits) {
+  const int64_t count = std::min(options_.topLogits, f_.vocabulary);
+  RankedTensorType values = g_.rowsLike(logits, count);
+  auto top = graph::TopKOp::create(g_.b, g_.loc, values,
+                                   RankedTensorType(values.clone(g_.b.getI32Type())), logits);
+  graph::OutputOp::create(g_.b, g_.loc, contract::kTopLogits.name, top.getLargest());
+  graph::OutputOp::create(g_.b, g_.loc, contract::kTopTokens.name, top.getIndices());
+}
+
 Result<void> StepBuilder::output(Value x) {
   SINTER_ASSIGN(Value rows, normed(x));
   if (!options_.embeddings && f_.givesLogits()) {
     SINTER_ASSIGN(rows, logits(rows));
     graph::OutputOp::create(g_.b, g_.loc, contract::kLogits.name, rows);
+    if (options_.topLogits > 0)
+      outputTop(rows);
     return {};
   }
   for (const char *name : {"output.weight", "output.scale", "output.bias"})

@@ -13,6 +13,7 @@ struct DecoderOptions {
   const BlockFormat *kv =
       &blockFormat(TensorType::F16); // of its elements (numeric/formats/kv_type.h)
   bool embeddings = false; // rows of the last layer instead of logits
+  int64_t topLogits = 0;   // of each row at most, given apart: contract::kTopLogits; 0: none
 };
 
 // A module with one function, the contract's step (plan/contract.h), verified. Its symbols, inputs

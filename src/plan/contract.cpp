@@ -50,6 +50,21 @@ Result<void> checkBuffer(const plan::Plan &plan, const TensorRow &row, plan::Buf
   return {};
 }
 
+// A row has no more logits than the vocabulary has tokens.
+Result<void> checkTop(const plan::Plan &plan) {
+  const auto count = plan.properties.find(kTopCount.name);
+  if (count == plan.properties.end())
+    return {};
+  SINTER_TRY(checkProperty(plan, kTopCount));
+  const int64_t vocabulary = plan.properties.at(kVocabSize.name);
+  if (count->second > vocabulary)
+    return fail(Code::Corrupt, "the plan gives the largest " + std::to_string(count->second) +
+                                   " logits of a row, and its vocabulary has " +
+                                   std::to_string(vocabulary) + " tokens");
+  SINTER_TRY(checkBuffer(plan, kTopLogits, plan::BufferKind::Output));
+  return checkBuffer(plan, kTopTokens, plan::BufferKind::Output);
+}
+
 std::string symbolNames() {
   std::string names;
   for (const SymbolRow &row : kSymbols)
@@ -135,6 +150,7 @@ Result<void> check(const plan::Plan &plan) {
   if (&output == &kEmbeddings)
     SINTER_TRY(checkProperty(plan, kEmbeddingLength));
   SINTER_TRY(checkBuffer(plan, output, plan::BufferKind::Output));
+  SINTER_TRY(checkTop(plan));
   return checkSymbols(plan);
 }
 

@@ -107,6 +107,9 @@ inline constexpr PropertyRow kEmbeddingLength = {"embedding_length", 1, INT32_MA
 inline constexpr PropertyRow kChunkRows = {"chunk_rows", 1, 128};
 // 1: each token of a step sees all of its sequence, which one step holds; absent: 0.
 inline constexpr PropertyRow kBothWays = {"both_ways", 0, 1};
+// Logits of each row that a plan gives apart, the largest first. Absent where the host reads all
+// logits in place.
+inline constexpr PropertyRow kTopCount = {"top_count", 1, 1 << 14};
 // Of all plans; the former two are of those that need them.
 inline constexpr std::array kProperties = {kVocabSize, kContextLength, kPageRows, kQueryTile,
                                            kKvBytesPerPage};
@@ -189,6 +192,12 @@ inline constexpr TensorRow kLogits = {"logits", ElementType::F32, Symbol::LogitR
 inline constexpr TensorRow kEmbeddings = {"embeddings", ElementType::F32, Symbol::LogitRows,
                                           kEmbeddingLength};
 const TensorRow &outputOf(const plan::Plan &plan);
+// The largest logits of each row and their tokens, of equal ones the lowest first, NaN before all
+// numbers; of plans with kTopCount.
+inline constexpr TensorRow kTopLogits = {"top_logits", ElementType::F32, Symbol::LogitRows,
+                                         kTopCount};
+inline constexpr TensorRow kTopTokens = {"top_tokens", ElementType::I32, Symbol::LogitRows,
+                                         kTopCount};
 
 // Texts that the runtime and the command line compare with what is asked for.
 inline constexpr const char *kKvType = "kv_type";           // numeric/formats/kv_type.h

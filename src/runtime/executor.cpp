@@ -228,15 +228,16 @@ Result<void> Executor::setBuffer(std::string_view name, std::span<const uint8_t>
   return stream_->write(*buffers_[id.index], 0, bytes);
 }
 
-Result<void> Executor::readBuffer(std::string_view name, std::span<uint8_t> bytes) {
+Result<void> Executor::readBuffer(std::string_view name, std::span<uint8_t> bytes,
+                                  uint64_t offset) {
   SINTER_ASSIGN(const plan::BufferId id, accessible(name));
-  if (bindings_.empty() || bytes.size() > bindings_.front().bufferBytes[id.index])
-    return fail(
-        Code::InvalidArgument,
-        std::to_string(bytes.size()) + " bytes asked of buffer '" + std::string(name) +
-            "', which has " +
-            std::to_string(bindings_.empty() ? 0 : bindings_.front().bufferBytes[id.index]));
-  SINTER_TRY(stream_->read(*buffers_[id.index], 0, bytes));
+  const uint64_t size = bindings_.empty() ? 0 : bindings_.front().bufferBytes[id.index];
+  if (bindings_.empty() || offset > size || bytes.size() > size - offset)
+    return fail(Code::InvalidArgument, std::to_string(bytes.size()) + " bytes asked of buffer '" +
+                                           std::string(name) + "'" +
+                                           (offset ? " from byte " + std::to_string(offset) : "") +
+                                           ", which has " + std::to_string(size));
+  SINTER_TRY(stream_->read(*buffers_[id.index], offset, bytes));
   return stream_->synchronize();
 }
 

@@ -76,9 +76,9 @@ public:
   // buffer of another kind. Unsupported: the device's memory is not host-visible.
   Result<std::span<uint8_t>> buffer(plan::BufferId id);
   Result<std::span<uint8_t>> buffer(std::string_view name);
-  // The same by copying, on every device. `bytes` is at most the buffer's size.
+  // The same by copying, on every device. `bytes` is at most the buffer's size, from `offset` on.
   Result<void> setBuffer(std::string_view name, std::span<const uint8_t> bytes);
-  Result<void> readBuffer(std::string_view name, std::span<uint8_t> bytes);
+  Result<void> readBuffer(std::string_view name, std::span<uint8_t> bytes, uint64_t offset = 0);
   // Makes the caller's device memory the buffer, for good. A binding that needs more than it has is
   // refused.
   Result<void> attachBuffer(std::string_view name, std::shared_ptr<hal::Buffer> memory);

@@ -137,6 +137,35 @@ TEST_P(DeviceModelTest, GeneratedRowsOfSequencesTogetherHaveTheBitsOfEachAlone) 
   }
 }
 
+// More tokens than are ranked at once; each step compares the largest logits with sorted rows.
+TEST(DeviceModel, GivesTheLargestLogitsOfAWideVocabulary) {
+  if (!haveCompiler())
+    GTEST_SKIP() << compilerPath() << " was not built";
+  RandomLlama shape;
+  shape.matrices = shape.embedding = TensorType::F32;
+  shape.vocabulary = 2500;
+  const std::vector<uint8_t> bytes = randomLlama(shape);
+  const ScratchFolder folder;
+  std::ofstream(folder.file("model.gguf"), std::ios::binary)
+      .write(reinterpret_cast<const char *>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  bool any = false;
+  for (const char *driver : {"vulkan", "cuda"}) {
+    const auto device = openFirst(driver, 2);
+    if (!device)
+      continue;
+    any = true;
+    const LoadedModel model = LoadedModel::open(
+        folder.file("model.gguf"), {"--page-rows", "16", "--target", (*device)->info().target});
+    ASSERT_TRUE(static_cast<bool>(model));
+    EXPECT_EQ(model.plan->properties.at(contract::kTopCount.name), 128);
+    RaggedRun run(model, randomSequences({5}, shape.vocabulary), {.driver = driver});
+    run.run({{{0, 4, Phase::Prefill, LogitsWanted::Last}}, {{0, 1, Phase::Decode}}});
+  }
+  if (!any)
+    GTEST_SKIP() << "no device has memory of its own";
+}
+
 std::vector<OnDevice> everywhere() {
   std::vector<OnDevice> all;
   for (const char *driver : {"cpu", "vulkan", "cuda"})

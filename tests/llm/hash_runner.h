@@ -6,6 +6,7 @@
 
 #include "llm/batch_memory.h"
 #include "llm/step_runner.h"
+#include "llm/top_of.h"
 
 #include <gtest/gtest.h>
 
@@ -25,6 +26,10 @@ public:
   std::set<int64_t> failAt; // steps of these numbers fail
   Code failure = Code::DeviceLost;
   std::vector<RunStep> steps;
+  // The largest logits of each row, which are at hand then, while rows are read; 0: all are at
+  // hand.
+  size_t topCount = 0;
+  int64_t rowsRead = 0;
 
   const RunnerLimits &limits() const override { return limits_; }
 
@@ -43,6 +48,21 @@ public:
     for (const int32_t token : batch.logitRows.tokens)
       addRow(hashOf(batch, token));
     return std::span<const float>(logits_);
+  }
+
+  Result<StepRows> stepToChoose(const Batch &batch) override {
+    SINTER_ASSIGN(const std::span<const float> rows, step(batch));
+    const size_t length = limits_.vocabSize, count = std::min(topCount, length);
+    if (count == 0)
+      return StepRows(rows, length);
+    top_.set(rows, length, count);
+    const auto read = [this, rows, length](size_t row) -> Result<std::span<const float>> {
+      ++rowsRead;
+      row_.assign(length, 0);
+      std::ranges::copy(rows.subspan(row * length, length), row_.begin());
+      return std::span<const float>(row_);
+    };
+    return StepRows(read, length, top_.logits, top_.tokens, count);
   }
 
 private:
@@ -79,7 +99,8 @@ private:
 
   RunnerLimits limits_;
   BatchMemory memory_;
-  std::vector<float> logits_;
+  std::vector<float> logits_, row_;
+  TopOfRows top_;
 };
 
 } // namespace sinter

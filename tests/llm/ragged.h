@@ -7,7 +7,9 @@
 #include "hal/vulkan/vulkan_driver.h"
 #include "llm/plan_runner.h"
 #include "llm/tiny_model.h"
+#include "llm/top_of.h"
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -137,17 +139,29 @@ private:
     Batch batch;
     const auto built = buildBatch(parts, runner_->limits().batchShape(), batch);
     ASSERT_TRUE(built.has_value()) << built.error().toString();
-    const auto rows = runner_->step(batch);
+    const auto rows = runner_->stepToChoose(batch);
     ASSERT_TRUE(rows.has_value()) << rows.error().toString();
-    const float *row = rows->data();
+    size_t next = 0;
     for (const Portion &portion : step) {
-      Logits &logits = logits_[portion.sequence];
-      const size_t old = logits.size(), more = size_t{portion.rows()} * vocabulary();
-      logits.resize(old + more);
-      std::memcpy(logits.data() + old, row, more * sizeof(float));
-      row += more;
+      for (uint32_t i = 0; i < portion.rows(); ++i, ++next) {
+        const auto row = rows->row(next);
+        ASSERT_TRUE(row.has_value()) << row.error().toString();
+        expectTop(rows->top(next), *row);
+        for (const float logit : *row)
+          logits_[portion.sequence].push_back(std::bit_cast<uint32_t>(logit));
+      }
       done_[portion.sequence] += portion.count;
     }
+  }
+  // What a plan gives of the largest logits is what sorting gives.
+  static void expectTop(const TopLogits &top, std::span<const float> row) {
+    if (top.tokens.empty())
+      return;
+    EXPECT_EQ(top.rowLength, row.size());
+    TopOfRows expected;
+    expected.set(row, row.size(), top.tokens.size());
+    EXPECT_TRUE(std::ranges::equal(top.tokens, expected.tokens));
+    EXPECT_TRUE(std::ranges::equal(top.logits, expected.logits));
   }
 
   std::vector<std::vector<TokenId>> sequences_;

@@ -93,6 +93,8 @@ Order randomOrder(Dice &dice, const Desk &desk) {
     order.settings = {.temperature = 1, .repeatPenalty = 1.1, .seed = dice(0, 1000)};
   if (order.settings.temperature != 0 && dice.oneIn(4))
     order.settings.mirostat = 2;
+  else if (order.settings.temperature != 0 && dice.oneIn(2))
+    order.settings.topK = dice(1, 10);
   order.queue = std::string(dice(0, 3), 'q');
   order.priority = static_cast<int32_t>(dice(0, 2)) - 1;
   return order;
@@ -124,16 +126,20 @@ bool isHeadOf(const std::vector<TokenId> &head, const std::vector<TokenId> &whol
 
 TEST(SchedulerRandom, EachRequestGetsWhatItGetsAlone) {
   uint64_t preemptions = 0, hits = 0, hitsOfStates = 0;
+  int64_t rowsRead = 0;
   for (int round = 0; round < kRounds && !testing::Test::HasFailure(); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     Dice dice(static_cast<uint32_t>(round));
     const RunnerLimits limits = randomLimits(dice);
     Desk desk(limits, randomOptions(dice));
+    desk.runner.topCount = dice.oneIn(2) ? 0 : dice(1, limits.vocabSize);
     runAtRandom(desk, dice, false);
     desk.expectAllAsAlone();
+    rowsRead += desk.runner.rowsRead;
     preemptions += desk.scheduler.counters().preemptions;
     (limits.stateSlots ? hitsOfStates : hits) += desk.scheduler.counters().prefixHits;
   }
+  EXPECT_GT(rowsRead, 100) << "the largest logits decided nearly everything";
   EXPECT_GT(hits, 60u) << "few prompts had a head that was computed before";
   EXPECT_GT(hitsOfStates, 10u) << "few prompts went on from a kept state";
   EXPECT_GT(preemptions, 100u) << "the pools were never too small";

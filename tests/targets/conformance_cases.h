@@ -3,8 +3,8 @@
 #pragma once
 
 #include "targets/bounds_cases.h"
-#include "targets/routing_cases.h"
 #include "targets/recurrence_cases.h"
+#include "targets/routing_cases.h"
 #include "targets/selection_cases.h"
 #include "targets/slot_cases.h"
 #include "targets/view_cases.h"

@@ -89,6 +89,11 @@ kernels::Rope chooseRope(int64_t heads, int64_t pairs, int64_t rest, bool halves
   return p;
 }
 
+// Samplers keep 40 by default. With three times as many, penalties seldom leave too few.
+int64_t chooseTopLogits(const TargetProfile &profile) {
+  return profile.kind == TargetKind::Cpu ? 0 : 128;
+}
+
 kernels::KvAppend chooseKvAppend(graph::KvAppendOp op) {
   const graph::PoolShape shape = graph::poolShapeOf(op);
   kernels::KvAppend p;

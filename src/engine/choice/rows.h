@@ -24,5 +24,7 @@ kernels::RopeTable chooseRopeTable(int64_t pairs, const TargetProfile &profile);
 kernels::Rope chooseRope(int64_t heads, int64_t pairs, int64_t rest, bool halves, bool inPlace,
                          const TargetProfile &profile);
 kernels::KvAppend chooseKvAppend(graph::KvAppendOp op);
+// Logits of each row that a step gives apart (contract::kTopCount), 0: none.
+int64_t chooseTopLogits(const TargetProfile &profile);
 
 } // namespace sinter::engine

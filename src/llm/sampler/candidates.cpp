@@ -80,7 +80,7 @@ int32_t RowScan::floorOfTop(size_t k) {
   return *nth;
 }
 
-int32_t RowScan::floorOfRatio(double ratio) const {
+int32_t RowScan::floorOfRatio(int32_t top, double ratio) {
   const double least = static_cast<double>(logitOf(top)) + std::log(ratio);
   return orderOf(static_cast<float>(least)) - 1; // rounding may have gone up
 }
@@ -118,6 +118,14 @@ void Candidates::gather(std::span<const float> row, const RowScan &scan, int32_t
   }
   if (infinite)
     std::fill_n(logits_.begin(), count_, 0.0f);
+}
+
+void Candidates::take(std::span<const TokenId> tokens, std::span<const float> logits) {
+  reserve(tokens.size());
+  count_ = tokens.size();
+  weighed_ = false;
+  std::ranges::copy(tokens, ids_.begin());
+  std::ranges::copy(logits, logits_.begin());
 }
 
 float Candidates::topLogit() const {

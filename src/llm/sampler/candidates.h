@@ -34,7 +34,9 @@ struct RowScan {
   // A lower bound, as orderOf, of the k-th largest logit: there are k blocks whose tops reach it.
   int32_t floorOfTop(size_t k);
   // The same of the least logit whose probability is `ratio`, above 0, of the largest.
-  int32_t floorOfRatio(double ratio) const;
+  int32_t floorOfRatio(double ratio) const { return floorOfRatio(top, ratio); }
+  // Where the largest logit is this one, as orderOf.
+  static int32_t floorOfRatio(int32_t top, double ratio);
 
 private:
   std::vector<int32_t> sorted_;
@@ -48,6 +50,8 @@ public:
   // The tokens of a scanned row whose logit reaches `floor` (as orderOf) and is above -infinity.
   // Where there are logits of +infinity, those tokens alone, all with the logit 0.
   void gather(std::span<const float> row, const RowScan &scan, int32_t floor);
+  // These tokens, which ascend; no logit is infinite.
+  void take(std::span<const TokenId> tokens, std::span<const float> logits);
 
   size_t size() const { return count_; }
   std::span<const TokenId> ids() const { return {ids_.data(), count_}; }

@@ -48,19 +48,27 @@ void WindowCounts::add(std::span<const TokenId> history) {
     entries_.erase(oldest);
 }
 
-void penalise(std::span<const WindowCounts::Entry> entries, const SamplerSettings &settings,
-              std::span<float> logits) {
+uint32_t WindowCounts::countOf(TokenId token) const {
+  const auto found = std::ranges::lower_bound(entries_, token, {}, &Entry::token);
+  return found == entries_.end() || found->token != token ? 0 : found->count;
+}
+
+float penalised(float logit, uint32_t count, const SamplerSettings &settings) {
 #pragma clang fp contract(off)
   const auto repeat = static_cast<float>(settings.repeatPenalty);
   const auto presence = static_cast<float>(settings.presencePenalty);
   const auto frequency = static_cast<float>(settings.frequencyPenalty);
-  for (const auto &[token, count] : entries) {
-    if (token < 0 || static_cast<size_t>(token) >= logits.size())
-      continue;
-    float &logit = logits[static_cast<size_t>(token)];
-    const float repeated = logit > 0 ? logit / repeat : logit * repeat;
-    logit = keptFinite(logit, repeated - (presence + frequency * static_cast<float>(count)));
-  }
+  const float repeated = logit > 0 ? logit / repeat : logit * repeat;
+  return keptFinite(logit, repeated - (presence + frequency * static_cast<float>(count)));
+}
+
+void penalise(std::span<const WindowCounts::Entry> entries, const SamplerSettings &settings,
+              std::span<float> logits) {
+  for (const auto &[token, count] : entries)
+    if (token >= 0 && static_cast<size_t>(token) < logits.size()) {
+      float &logit = logits[static_cast<size_t>(token)];
+      logit = penalised(logit, count, settings);
+    }
 }
 
 } // namespace sinter

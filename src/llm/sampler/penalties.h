@@ -25,6 +25,8 @@ public:
   // `history` ends with the token that is new.
   void add(std::span<const TokenId> history);
 
+  // 0: it is not in the window.
+  uint32_t countOf(TokenId token) const;
   // Ascending by token.
   std::span<const Entry> entries() const { return entries_; }
 
@@ -39,6 +41,7 @@ private:
 // Repetition penalty (Keskar et al., 1909.05858): positive logits of tokens in the window are
 // divided by it, others multiplied. Then frequency penalty times the count and presence penalty
 // once are subtracted, as OpenAI's API defines them. Tokens beyond the row are passed over.
+float penalised(float logit, uint32_t count, const SamplerSettings &settings);
 void penalise(std::span<const WindowCounts::Entry> entries, const SamplerSettings &settings,
               std::span<float> logits);
 

@@ -48,6 +48,24 @@ Greatest greatestOf(std::span<const float> logits) {
   return {std::bit_cast<float>(orderOf(most)), nan != 0};
 }
 
+// A logit with a bias.
+float biased(float logit, float bias) {
+  if (bias != kNever)
+    return keptFinite(logit, logit + bias);
+  never(logit);
+  return logit;
+}
+
+bool isAllowed(std::span<const uint64_t> mask, TokenId token) {
+  const auto at = static_cast<size_t>(token);
+  return at / 64 < mask.size() && (mask[at / 64] >> at % 64 & 1) != 0;
+}
+
+// Whether the largest logit is a number below +infinity.
+bool isOfNumbers(const TopLogits &top) {
+  return !top.tokens.empty() && top.logits.front() < std::numeric_limits<float>::infinity();
+}
+
 // The first of the greatest logits, among `logits` that are not empty; nothing where one is NaN.
 std::optional<size_t> firstGreatest(std::span<const float> logits) {
   constexpr size_t kRun = 1024; // is looked through again
@@ -85,6 +103,15 @@ Result<TokenId> sampleGreedy(std::span<const float> logits, std::span<const Toke
   return static_cast<TokenId>(best);
 }
 
+std::optional<TokenId> sampleGreedyOfTop(const TopLogits &top,
+                                         std::span<const TokenId> suppressed) {
+  if (!isOfNumbers(top))
+    return std::nullopt;
+  const auto first = std::ranges::find_if(
+      top.tokens, [&](TokenId token) { return !std::ranges::binary_search(suppressed, token); });
+  return first == top.tokens.end() ? std::nullopt : std::optional(*first);
+}
+
 Result<Sampler> Sampler::create(SamplerSettings settings, size_t vocabulary,
                                 const Tokenizer *tokenizer) {
   if (vocabulary == 0)
@@ -97,7 +124,7 @@ Result<Sampler> Sampler::create(SamplerSettings settings, size_t vocabulary,
 Sampler::Sampler(SamplerSettings settings, size_t vocabulary, const Tokenizer *tokenizer)
     : settings_(std::move(settings)), vocabulary_(vocabulary), tokenizer_(tokenizer),
       counts_(settings_.repeatLastN), breakers_(settings_.drySequenceBreakers),
-      mu_(2 * settings_.mirostatTau), random_(settings_.seed) {}
+      lowers_(settings_.onlyLowers()), mu_(2 * settings_.mirostatTau), random_(settings_.seed) {}
 
 void Sampler::begin(std::span<const TokenId> history) {
   mu_ = 2 * settings_.mirostatTau;
@@ -139,18 +166,33 @@ bool Sampler::adjusts() const {
          !suppressed().empty() || constraint_;
 }
 
+// `logitOf` a token of the vocabulary; null: nobody asks for it.
+template <class Find> void Sampler::applyDry(DryScratch &scratch, Find logitOf) const {
+  const size_t window = settings_.dryPenaltyLastN < 0
+                            ? history_.size()
+                            : static_cast<size_t>(settings_.dryPenaltyLastN);
+  const auto recent = std::span(history_).last(std::min(window, history_.size()));
+  findRepetitions(recent, sinceBreaker_, static_cast<size_t>(settings_.dryAllowedLength),
+                  vocabulary_, scratch);
+  for (const TokenId token : scratch.tokens) {
+    uint32_t &run = scratch.longest[static_cast<size_t>(token)];
+    float *logit = logitOf(token);
+    if (logit && !breakers_.holds(pieceOf(token)))
+      *logit = keptFinite(*logit, *logit - dryPenalty(settings_, run));
+    run = 0;
+  }
+}
+
 Result<void> Sampler::adjust(SamplerScratch &scratch) const {
   for (const LogitBias &bias : settings_.logitBias) {
     float &logit = scratch.logits[static_cast<size_t>(bias.token)];
-    if (bias.bias != kNever)
-      logit = keptFinite(logit, logit + bias.bias);
-    else
-      never(logit);
+    logit = biased(logit, bias.bias);
   }
   if (settings_.penalises())
     penalise(counts_.entries(), settings_, scratch.logits);
   if (settings_.usesDry())
-    applyDry(scratch);
+    applyDry(scratch.dry,
+             [&](TokenId token) { return &scratch.logits[static_cast<size_t>(token)]; });
   for (const TokenId token : suppressed())
     if (static_cast<size_t>(token) < scratch.logits.size())
       never(scratch.logits[static_cast<size_t>(token)]);
@@ -171,20 +213,27 @@ Result<void> Sampler::applyConstraint(std::span<float> logits) const {
   return {};
 }
 
-void Sampler::applyDry(SamplerScratch &scratch) const {
-  const size_t window = settings_.dryPenaltyLastN < 0
-                            ? history_.size()
-                            : static_cast<size_t>(settings_.dryPenaltyLastN);
-  const auto recent = std::span(history_).last(std::min(window, history_.size()));
-  findRepetitions(recent, sinceBreaker_, static_cast<size_t>(settings_.dryAllowedLength),
-                  vocabulary_, scratch.dry);
-  for (const TokenId token : scratch.dry.tokens) {
-    uint32_t &run = scratch.dry.longest[static_cast<size_t>(token)];
-    float &logit = scratch.logits[static_cast<size_t>(token)];
-    if (!breakers_.holds(pieceOf(token)))
-      logit = keptFinite(logit, logit - dryPenalty(settings_, run));
-    run = 0;
+// What adjust() does, to logits that are known.
+Result<void> Sampler::adjustKnown(SamplerScratch &scratch) const {
+  KnownLogits &known = scratch.known;
+  for (const LogitBias &bias : settings_.logitBias)
+    if (float *logit = known.find(bias.token))
+      *logit = biased(*logit, bias.bias);
+  for (size_t i = 0; settings_.penalises() && i < known.size(); ++i)
+    if (const uint32_t count = counts_.countOf(known.tokens()[i]))
+      known.logits()[i] = penalised(known.logits()[i], count, settings_);
+  if (settings_.usesDry())
+    applyDry(scratch.dry, [&](TokenId token) { return known.find(token); });
+  std::span<const uint64_t> allowed;
+  if (constraint_) {
+    SINTER_ASSIGN(allowed, constraint_->allowed());
   }
+  for (size_t i = 0; i < known.size(); ++i)
+    if (const TokenId token = known.tokens()[i];
+        isAmong(suppressed(), static_cast<size_t>(token)) ||
+        (constraint_ && !isAllowed(allowed, token)))
+      never(known.logits()[i]);
+  return {};
 }
 
 Fail Sampler::nothingLeft() const {
@@ -208,11 +257,16 @@ Result<TokenId> Sampler::chooseGreedily(std::span<const float> logits) const {
   return token;
 }
 
+bool Sampler::keepsByRatioAlone() const {
+  return settings_.topK == 0 && settings_.minP > 0 && settings_.typicalP == 1 &&
+         settings_.topP == 1;
+}
+
 // What the first steps would take away anyway need not be gathered.
 int32_t Sampler::floorOf(RowScan &scan) const {
   if (settings_.topK > 0)
     return scan.floorOfTop(static_cast<size_t>(settings_.topK));
-  if (settings_.minP > 0 && settings_.typicalP == 1 && settings_.topP == 1)
+  if (keepsByRatioAlone())
     return scan.floorOfRatio(settings_.minP);
   return std::numeric_limits<int32_t>::min();
 }
@@ -260,6 +314,12 @@ Result<TokenId> Sampler::sample(std::span<const float> logits, SamplerScratch &s
   candidates.gather(logits, scratch.scan, floorOf(scratch.scan));
   if (candidates.size() == 0)
     return nothingLeft();
+  return draw(scratch);
+}
+
+// From candidates, of which there are some.
+TokenId Sampler::draw(SamplerScratch &scratch) {
+  Candidates &candidates = scratch.candidates;
   const auto [xtcDraw, tokenDraw] = random_.next();
   narrow(scratch, xtcDraw);
   const double sum = candidates.weigh();
@@ -267,6 +327,43 @@ Result<TokenId> Sampler::sample(std::span<const float> logits, SamplerScratch &s
   if (settings_.mirostat != 0)
     noteSurprise(std::log2(sum / static_cast<double>(candidates.weights()[chosen])));
   return candidates.ids()[chosen];
+}
+
+// Whether no logit beside the known ones, which are certain, could change the choice.
+bool Sampler::isDecidedBy(const KnownLogits &known, bool isWhole) const {
+  if (known.size() == 0 || isWhole)
+    return known.size() > 0;
+  if (settings_.temperature == 0)
+    return true;
+  if (settings_.topK > 0)
+    return known.size() >= static_cast<size_t>(settings_.topK);
+  int32_t top = std::numeric_limits<int32_t>::min();
+  for (const float logit : known.logits())
+    top = std::max(top, orderOf(logit));
+  return keepsByRatioAlone() && known.unknownOrder() < RowScan::floorOfRatio(top, settings_.minP);
+}
+
+Result<std::optional<TokenId>> Sampler::sampleTop(const TopLogits &top, SamplerScratch &scratch) {
+  if (!isOfNumbers(top) || !lowers_ || broken_ || top.rowLength < vocabulary_)
+    return std::nullopt;
+  KnownLogits &known = scratch.known;
+  const bool isGreedy = settings_.temperature == 0;
+  const bool takesFirst = !adjusts() && (isGreedy || settings_.topK > 0);
+  known.set(top, vocabulary_,
+            !takesFirst ? top.tokens.size()
+            : isGreedy  ? 1
+                        : static_cast<size_t>(settings_.topK));
+  if (adjusts())
+    SINTER_TRY(adjustKnown(scratch));
+  known.keepCertain();
+  if (!isDecidedBy(known, top.isWhole()))
+    return std::nullopt;
+  if (isGreedy) {
+    const size_t best = *firstGreatest(known.logits());
+    return known.tokens()[best];
+  }
+  scratch.candidates.take(known.tokens(), known.logits());
+  return draw(scratch);
 }
 
 } // namespace sinter

@@ -13,10 +13,13 @@
 
 #include "llm/sampler/constraint.h"
 #include "llm/sampler/dry.h"
+#include "llm/sampler/known_logits.h"
 #include "llm/sampler/penalties.h"
 #include "llm/sampler/random.h"
 #include "llm/sampler/steps.h"
 #include "llm/tokenizer/tokenizer.h"
+
+#include <optional>
 
 namespace sinter {
 
@@ -26,10 +29,15 @@ namespace sinter {
 Result<TokenId> sampleGreedy(std::span<const float> logits,
                              std::span<const TokenId> suppressed = {});
 
+// The same from the largest logits of a row; nothing: they do not decide, but all logits may.
+std::optional<TokenId> sampleGreedyOfTop(const TopLogits &top,
+                                         std::span<const TokenId> suppressed = {});
+
 // Memory that choosing a token needs, kept from token to token; samplers of one thread share one.
 struct SamplerScratch {
   std::vector<float> logits;
   RowScan scan;
+  KnownLogits known;
   Candidates candidates;
   HeadFinder finder;
   DryScratch dry;
@@ -60,6 +68,11 @@ public:
   // or nothing but -infinity. InvalidArgument: biases exclude all that is left. Errors of the
   // constraint.
   Result<TokenId> sample(std::span<const float> logits, SamplerScratch &scratch);
+  // The token that sample() would choose from the whole row; nothing, and the sampler is as before,
+  // where its largest logits do not decide that or sample() would fail. They do not where
+  // candidates are all tokens (no top-k, and no min-p by itself), where a logit is raised or
+  // +infinity, and where too few are left of them.
+  Result<std::optional<TokenId>> sampleTop(const TopLogits &top, SamplerScratch &scratch);
 
   const SamplerSettings &settings() const { return settings_; }
   // The surprise in bits up to which Mirostat keeps candidates at the next token.
@@ -72,12 +85,16 @@ private:
   bool adjusts() const;
   Result<void> adjust(SamplerScratch &scratch) const;
   Result<void> applyConstraint(std::span<float> logits) const;
-  void applyDry(SamplerScratch &scratch) const;
+  template <class Find> void applyDry(DryScratch &scratch, Find logitOf) const;
+  Result<void> adjustKnown(SamplerScratch &scratch) const;
+  bool isDecidedBy(const KnownLogits &known, bool isWhole) const;
   void noteBreaker(TokenId token);
   std::string_view pieceOf(TokenId token) const;
   Result<TokenId> chooseGreedily(std::span<const float> logits) const;
   int32_t floorOf(RowScan &scan) const;
+  bool keepsByRatioAlone() const;
   void narrow(SamplerScratch &scratch, double xtcDraw) const;
+  TokenId draw(SamplerScratch &scratch);
   void noteSurprise(double bits);
   Fail nothingLeft() const;
 
@@ -88,6 +105,7 @@ private:
   WindowCounts counts_;
   BreakerMatcher breakers_;
   size_t sinceBreaker_ = 0; // tokens after the last one in which a sequence breaker ended
+  bool lowers_;             // biases and penalties raise no logit
   double mu_;
   SamplerRandom random_;
   std::shared_ptr<TokenConstraint> constraint_; // null: none

@@ -103,6 +103,12 @@ void SamplerSettings::turnOffCandidateSteps() {
   xtcProbability = off.xtcProbability;
 }
 
+bool SamplerSettings::onlyLowers() const {
+  const bool penaltiesDo = repeatPenalty >= 1 && presencePenalty >= 0 && frequencyPenalty >= 0;
+  return (!penalises() || penaltiesDo) &&
+         std::ranges::all_of(logitBias, [](const LogitBias &bias) { return bias.bias <= 0; });
+}
+
 Result<void> SamplerSettings::check() const {
   SINTER_TRY(checkRanges(*this));
   SINTER_TRY(checkBreakers(drySequenceBreakers));

@@ -59,6 +59,8 @@ struct SamplerSettings {
   }
   // Those that Mirostat replaces: top-k, typical, top-p, min-p, XTC.
   void turnOffCandidateSteps();
+  // Whether biases and penalties raise no logit.
+  bool onlyLowers() const;
   bool usesDry() const { return dryMultiplier != 0 && dryPenaltyLastN != 0; }
 
   // InvalidArgument, in one sentence: the first value out of its range, or two that contradict each

@@ -316,12 +316,8 @@ void Scheduler::run(Phase phase) {
   last_ = phase;
   ++(phase == Phase::Prefill ? counters_.prefillSteps : counters_.decodeSteps);
   now_ = SchedulerClock::now();
-  if (logits)
-    measure(phase, now_ - began);
-  if (!logits && logits.error().code == Code::DeviceLost)
-    deviceLost_ = logits.error();
   if (rows)
-    measure(phase, batch_.tokens.size(), now_ - began);
+    measure(phase, now_ - began);
   if (!rows && rows.error().code == Code::DeviceLost)
     deviceLost_ = rows.error();
   size_t row = 0;

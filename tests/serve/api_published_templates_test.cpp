@@ -148,7 +148,8 @@ private:
 
   bool reads(size_t count, const char *thought, const Shown &shown) const {
     const auto [text, style] = written(count, thought, shown);
-    if (text.empty() || !isRead(parsedAnswer(style, text, text.size()), count, thought))
+    const size_t all = text.size();
+    if (text.empty() || !isRead(parsedAnswer(style, text, [&] { return all; }), count, thought))
       return false;
     for (size_t cut = 1; cut < text.size(); ++cut) {
       const auto parser = makeAnswerParser(style);

@@ -122,7 +122,7 @@ const Misuse kMisuses[] = {
     {"ServeEmptyOrigin", {"serve", "--cors-origin", ""}, "expected to name a host and an origin"},
     {"ServePooling", {"serve", "--pooling", "sum"}, "--pooling is 'sum', expected one of"},
     {"ServeZeroRunning", {"serve", "--max-running", "0"}, "--max-running is '0'"},
-    {"ServeNegativeWait", {"serve", "--max-wait", "-1"}, "--max-wait"},
+    {"ServeEndlessWait", {"serve", "--max-wait", "31536001"}, "--max-wait is '31536001'"},
     {"ServeZeroWaiting", {"serve", "--max-waiting", "0"}, "--max-waiting is '0'"},
     {"ServeZeroRate", {"serve", "--rate", "0"}, "--rate is '0'"},
     {"ServeHugeBody", {"serve", "--max-body", "4097"}, "--max-body is '4097'"},

@@ -498,29 +498,7 @@ inline void addRopeCases(KernelCases &cases) {
   cases.push_back(ropeCase("f32", 8, true, false, 5));
 }
 
-inline void addTokenCases(KernelCases &cases, const std::string &activation) {
-  for (const char *table : {"f32", "f16", "bf16", "q4_0", "q4_1", "q8_0"})
-    for (bool packed : {false, true}) {
-      KernelCase c = embedCase(table, 64);
-      c.extents["V"] = {0, 1, 7, 16, 21};
-      cases.push_back(packed ? interleaved(c) : c);
-    }
-  cases.push_back(embedCase("f32", 17));
-  for (int64_t rows : {1, 4})
-    for (const char *type : {"f32", "f16"})
-      cases.push_back(pagesCase(type, rows));
-  cases.push_back(interleaved(embedCase("f16", 17)));
-  cases.push_back(ropeTableCase(32, 4));
-  cases.push_back(ropeTableCase(7, 1));
-  cases.push_back(scaledRopeTableCase(7));
-  addRopeCases(cases);
-  cases.push_back(kvAppendCase("f16", 2, 5, 4, true));
-  cases.push_back(kvAppendCase("f16", 3, 64, 16));
-  cases.push_back(kvAppendCase("bf16", 1, 17, 1));
-  cases.push_back(kvAppendCase("bf16", 3, 64, 16, true));
-  cases.push_back(kvAppendCase("q8_0", 2, 64, 4));
-  cases.push_back(kvAppendCase("q8_0", 1, 96, 3));
-  addQkvRows(cases);
+inline void addAttentionCases(KernelCases &cases, const std::string &activation) {
   cases.push_back(attentionCase({}));
   cases.push_back(attentionCase({.queryTile = 4}));
   cases.push_back(attentionCase({.headDim = 5, .pageRows = 4, .queryTile = 3, .window = 3}));
@@ -571,6 +549,32 @@ inline void addTokenCases(KernelCases &cases, const std::string &activation) {
                                      .pageRows = 4,
                                      .queryTile = 2,
                                      .joinHeads = true}));
+}
+
+inline void addTokenCases(KernelCases &cases, const std::string &activation) {
+  for (const char *table : {"f32", "f16", "bf16", "q4_0", "q4_1", "q8_0"})
+    for (bool packed : {false, true}) {
+      KernelCase c = embedCase(table, 64);
+      c.extents["V"] = {0, 1, 7, 16, 21};
+      cases.push_back(packed ? interleaved(c) : c);
+    }
+  cases.push_back(embedCase("f32", 17));
+  for (int64_t rows : {1, 4})
+    for (const char *type : {"f32", "f16"})
+      cases.push_back(pagesCase(type, rows));
+  cases.push_back(interleaved(embedCase("f16", 17)));
+  cases.push_back(ropeTableCase(32, 4));
+  cases.push_back(ropeTableCase(7, 1));
+  cases.push_back(scaledRopeTableCase(7));
+  addRopeCases(cases);
+  cases.push_back(kvAppendCase("f16", 2, 5, 4, true));
+  cases.push_back(kvAppendCase("f16", 3, 64, 16));
+  cases.push_back(kvAppendCase("bf16", 1, 17, 1));
+  cases.push_back(kvAppendCase("bf16", 3, 64, 16, true));
+  cases.push_back(kvAppendCase("q8_0", 2, 64, 4));
+  cases.push_back(kvAppendCase("q8_0", 1, 96, 3));
+  addQkvRows(cases);
+  addAttentionCases(cases, activation);
 }
 
 } // namespace sinter::targets::cpu

@@ -295,7 +295,7 @@ TEST_P(AnswerGrammarRefusal, SaysWhatCannotBeEnforced) {
 
 const Refusal kRefusals[] = {
     {"NoSyntax", "Plain", "{}", "does not tell how it writes calls"},
-    {"Keyword", "Hermes", R"({"properties": {"a": {"contains": true}}})", "tool 'f': "},
+    {"Keyword", "Hermes", R"({"properties": {"a": {"uniqueItems": true}}})", "tool 'f': "},
     {"TagsAtTheTop", "QwenCoder", R"({"anyOf": [{}]})", "'anyOf' of the parameters"},
     {"TagsOfBranches", "Glm",
      R"({"properties": {"a": {"anyOf": [{"type": "string", "pattern": "a"}, {"type": "null"}]}}})",

@@ -49,19 +49,23 @@ static double getScalar(Type element, const uint8_t *from) {
   return element.isF16() ? f16ToF32(get<uint16_t>(from)) : bf16ToF32(get<uint16_t>(from));
 }
 
+static Result<uint64_t> rowBytesOf(const BlockFormat &format, size_t columns) {
+  if (const std::optional<uint64_t> bytes = format.rowBytes(columns))
+    return *bytes;
+  return fail(Code::InvalidArgument, "rows of " + std::to_string(columns) +
+                                         " elements are no whole blocks of " +
+                                         std::to_string(format.blockLength));
+}
+
 static Result<std::vector<uint8_t>> encodeBlocks(const Tensor &tensor, const BlockFormat &format) {
   const auto columns = static_cast<size_t>(tensor.shape.empty() ? 1 : tensor.shape.back());
-  const std::optional<uint64_t> rowBytes = format.rowBytes(columns);
-  if (!rowBytes)
-    return fail(Code::InvalidArgument, "rows of " + std::to_string(columns) +
-                                           " elements are no whole blocks of " +
-                                           std::to_string(format.blockLength));
+  SINTER_ASSIGN(const uint64_t rowBytes, rowBytesOf(format, columns));
   const size_t rows = columns ? tensor.values.size() / columns : 0;
-  std::vector<uint8_t> bytes(rows * *rowBytes);
+  std::vector<uint8_t> bytes(rows * rowBytes);
   const std::vector<float> values(tensor.values.begin(), tensor.values.end());
   for (size_t row = 0; row < rows; ++row) {
     const std::span from = std::span(values).subspan(row * columns, columns);
-    const std::span to = std::span(bytes).subspan(row * *rowBytes, *rowBytes);
+    const std::span to = std::span(bytes).subspan(row * rowBytes, rowBytes);
     SINTER_TRY(format.rounding != Rounding::None ? quantizeRow(format, from, to)
                                                  : fitRow(format, from, to));
   }
@@ -92,16 +96,12 @@ static Result<void> expectBytes(size_t found, size_t expected) {
 static Result<Tensor> decodeBlocks(Tensor tensor, const BlockFormat &format,
                                    std::span<const uint8_t> bytes) {
   const auto columns = static_cast<size_t>(tensor.shape.back());
-  const std::optional<uint64_t> rowBytes = format.rowBytes(columns);
-  if (!rowBytes)
-    return fail(Code::InvalidArgument, "rows of " + std::to_string(columns) +
-                                           " elements are no whole blocks of " +
-                                           std::to_string(format.blockLength));
+  SINTER_ASSIGN(const uint64_t rowBytes, rowBytesOf(format, columns));
   const size_t rows = columns ? tensor.values.size() / columns : 0;
-  SINTER_TRY(expectBytes(bytes.size(), rows * *rowBytes));
+  SINTER_TRY(expectBytes(bytes.size(), rows * rowBytes));
   std::vector<float> row(columns);
   for (size_t i = 0; i < rows; ++i) {
-    dequantizeRow(format, bytes.subspan(i * *rowBytes, *rowBytes), row);
+    dequantizeRow(format, bytes.subspan(i * rowBytes, rowBytes), row);
     std::copy(row.begin(), row.end(), tensor.values.begin() + i * columns);
   }
   return tensor;

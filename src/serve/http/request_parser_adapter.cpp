@@ -203,6 +203,9 @@ struct RequestParser::Impl {
     const std::string_view seen = isChunkHead ? bytes.substr(0, limits.headBytes) : bytes;
     if (isChunkHead && !mayBeChunkHead(seen, parser.hadChunk))
       return tl::unexpected(fault(http::error::bad_chunk));
+    const bool hasNext = hasChunks && !isChunkHead && parser.chunkLeft < bytes.size();
+    if (hasNext && !mayBeChunkHead(bytes.substr(parser.chunkLeft, limits.headBytes), true))
+      return tl::unexpected(fault(http::error::bad_chunk));
     if (seen.size() < (hasChunks ? kLastChunkBytes : 1))
       return 0;
     error_code error;

@@ -117,7 +117,7 @@ private:
       arguments_ += text;
     } else {
       arguments_ += text;
-      if (!trim(arguments_).empty())
+      if (isSaid_ || !trim(arguments_).empty())
         sayCall(delta, std::exchange(arguments_, {}));
     }
   }

@@ -1,24 +1,15 @@
 // The corpus of the fuzzer of requests, replayed, and mutations of it.
 #include "serve/request_check.h"
 
+#include "fuzz_corpus.h"
+
 #include <random>
 
 namespace sinter::serve {
 namespace {
 
-std::vector<std::string> corpus() {
-  std::vector<std::string> all;
-  for (const auto &entry :
-       std::filesystem::directory_iterator(SINTER_TEST_DIR "/fuzz/corpus/request")) {
-    std::ifstream file(entry.path(), std::ios::binary);
-    all.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-  }
-  std::ranges::sort(all); // the same order everywhere
-  return all;
-}
-
 TEST(RequestCorpus, IsAnsweredInJson) {
-  const auto all = corpus();
+  const auto all = fuzzCorpus("request");
   ASSERT_GE(all.size(), kBodyRoutes.size());
   RequestCheck check;
   for (const std::string &bytes : all)
@@ -28,7 +19,7 @@ TEST(RequestCorpus, IsAnsweredInJson) {
 TEST(RequestCorpus, MutationsAreAnsweredInJson) {
   RequestCheck check;
   std::mt19937 random(1);
-  const auto all = corpus();
+  const auto all = fuzzCorpus("request");
   for (int round = 0; round < 1500; ++round) {
     std::string bytes = all[random() % all.size()];
     const std::string &other = all[random() % all.size()];

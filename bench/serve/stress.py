@@ -419,7 +419,7 @@ def grammar_of_its_own(number):
 
 
 async def fill_one(address, evictions, body_of, limit_seconds, clients=4):
-    """Sends requests of which none is like another until the server lets something go for their sake.
+    """Sends requests that all differ, until the server evicts something to make room for them.
     False: it did not within the limit."""
     numbers, end, full = iter(range(10**9)), time.monotonic() + limit_seconds, False
 

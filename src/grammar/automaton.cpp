@@ -226,7 +226,8 @@ Result<uint32_t> Automaton::alikeFrame(uint32_t number) {
   return made;
 }
 
-// Pairs stay as they are: how far a text of both can go on depends on all that may follow.
+// Pairs are alike to themselves alone: how far a text of both can go on depends on all that
+// follows.
 Result<StateId> Automaton::alike(StateId state) {
   if (states_[state.index].alike != kDead || state == kDead)
     return states_[state.index].alike;

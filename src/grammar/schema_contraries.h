@@ -5,7 +5,7 @@
 
 namespace sinter::grammar {
 
-// Schemas of which a value satisfies one where it fails `schema`, and none where it does not.
+// Schemas for what `schema` refuses: a value that fails it satisfies one of them, others none.
 // Unsupported, with the place: a keyword whose contrary a grammar cannot tell.
 Result<jinja::Input::List> contrariesOf(const SchemaDocument &document, const Schema &schema);
 // Whether grammars tell the `not` of a schema of themselves: it has one keyword, which is type,

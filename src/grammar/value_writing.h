@@ -9,7 +9,7 @@ namespace sinter::grammar {
 
 struct ObjectWriting {
   std::string open = "{", assign = ":", close = "}";
-  bool quotesKeys = true; // else keys that are words stand as they are
+  bool quotesKeys = true; // else keys that are words have no quotes
 };
 
 struct ValueWriting {

@@ -249,7 +249,7 @@ void reduceViews(KernelBuilder &k, const ReduceViews &asked) {
 
 // ---- folds ----
 
-// Accumulators of truth values are carried as bytes, as they are stored.
+// Accumulators of truth values are bytes in loops, as in memory.
 static Tile firstOf(KernelBuilder &k, const FoldViews::Accumulator &accumulator,
                     const std::vector<int64_t> &shape) {
   if (accumulator.element.isFloat())

@@ -102,7 +102,7 @@ private:
 
   bool endsContent() const { return rules_.startsInContent && !rules_.startsInReasoning; }
 
-  // With the marks of content around it, of which the prompt may have some.
+  // With the marks of content around it, less those that end the prompt.
   ExprId said(ExprId content) {
     const ContentSyntax &marks = syntax_.content;
     if (!marks.isMarked())
@@ -247,7 +247,7 @@ private:
     return grammar::addJsonSchema(g_, schema);
   }
 
-  // Texts stand between marks, keys as they are.
+  // Texts have marks around them, keys have none.
   grammar::ValueWriting bracedValues() const {
     const grammar::ObjectWriting object{.quotesKeys = false};
     const std::string quote = marks_.spelling(kBraceQuote);

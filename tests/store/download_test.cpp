@@ -166,9 +166,10 @@ TEST_F(DownloadTest, AFileOfAnotherSizeIsRefused) {
 }
 
 TEST_F(DownloadTest, MoreBytesThanTheRangeHasAreRefused) {
-  EXPECT_THAT(fetch([&](const Request &) {
-                return "HTTP/1.1 206 OK\r\nConnection: close\r\nContent-Range: bytes "
-                       "0-99/1000\r\n\r\n" +
+  EXPECT_THAT(fetch([&](const Request &request) {
+                const auto [begin, end] = request.range(file_.size());
+                return "HTTP/1.1 206 OK\r\nConnection: close\r\nContent-Range: bytes " +
+                       std::to_string(begin) + "-" + std::to_string(end - 1) + "/1000\r\n\r\n" +
                        file_;
               }),
               HasSubstr("more bytes than"));

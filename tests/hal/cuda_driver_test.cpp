@@ -289,6 +289,21 @@ TEST_F(CudaDriver, TheAssemblerIsToldWhatTheDeviceWas) {
   EXPECT_FALSE(options.contains(cuda::kJitDebugInfo));
 }
 
+TEST_F(CudaDriver, TheAssemblerUsesAllProcessorsFromVersion13On) {
+  fake::library().version = 13000;
+  open();
+  EXPECT_EQ(fake::library().jitOptions.at(cuda::kJitSplitCompile), 0u);
+  ASSERT_TRUE(setCudaAssembly(*device_, {.debugInfo = true}).has_value());
+  ASSERT_TRUE(device_->loadModule("cuda:sm_80", bytesOf(kPtx)).has_value());
+  EXPECT_FALSE(fake::library().jitOptions.contains(cuda::kJitSplitCompile));
+}
+
+TEST_F(CudaDriver, AnOlderAssemblerIsNotToldOfProcessors) {
+  fake::library().version = 12090;
+  open();
+  EXPECT_FALSE(fake::library().jitOptions.contains(cuda::kJitSplitCompile));
+}
+
 TEST(CudaAssembly, FlagsAreReadAsPtxasSpellsThem) {
   const CudaAssembly plain = parseCudaAssembly("").value();
   EXPECT_EQ(plain.optimisation, 4u);

@@ -9,6 +9,7 @@ namespace {
 constexpr const char *kSystemLibrary = "libcuda.so.1";
 constexpr int32_t kOldestVersion = 12000; // 1000 * major + 10 * minor
 constexpr int32_t kOverlapVersion = 12030;
+constexpr int32_t kSplitVersion = 13000;
 
 class SystemCudaLibrary final : public CudaLibrary {
 public:
@@ -61,6 +62,7 @@ Result<std::shared_ptr<const Api>> Api::load(std::unique_ptr<CudaLibrary> librar
                                        versionText(version) + ", expected " +
                                        versionText(kOldestVersion) + " or later");
   api->overlapsInGraphs = version >= kOverlapVersion;
+  api->splitsCompiles = version >= kSplitVersion;
 #define SINTER_CUDA_FIND(member, symbol, parameters)                                               \
   SINTER_TRY(find(*library, symbol, api->member));
   SINTER_CUDA_FUNCTIONS(SINTER_CUDA_FIND)

@@ -83,6 +83,7 @@ enum JitOption : int32_t {
   kJitOptimisationLevel = 7,
   kJitDebugInfo = 11,
   kJitLineInfo = 13,
+  kJitSplitCompile = 34, // threads that optimize code; 0: one for each processor
 };
 
 inline constexpr uint32_t kStreamNonBlocking = 1;
@@ -189,6 +190,8 @@ public:
 
   // Whether captured launches may overlap: from version 12.3 on.
   bool overlapsInGraphs = false;
+  // Whether the assembler takes kJitSplitCompile: from version 13.0 on.
+  bool splitsCompiles = false;
 
   // "cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected"
   std::string describe(ApiResult error, const char *call) const;

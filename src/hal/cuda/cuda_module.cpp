@@ -206,6 +206,8 @@ Result<std::shared_ptr<Assembly>> Assembly::load(Context &context, std::span<con
   list.add(kJitErrorLog, log.data());
   list.add(kJitErrorLogBytes, asOption(log.size() - 1));
   addOptions(options, list);
+  if (context.api().splitsCompiles && !options.debugInfo)
+    list.add(kJitSplitCompile, asOption(0));
   std::shared_ptr<Assembly> assembly(new Assembly(context));
   auto loaded =
       context.check(context.api().moduleLoadDataEx(&assembly->handle_, text.c_str(),

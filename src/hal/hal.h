@@ -11,6 +11,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -189,6 +190,8 @@ public:
   virtual ~Device() = default;
 
   virtual const DeviceInfo &info() const = 0;
+  // Of info().memoryBytes, what no program holds now; nothing where the device does not tell.
+  virtual std::optional<uint64_t> freeBytes() { return std::nullopt; }
   virtual bool supports(Feature feature) const = 0;
 
   // Zeroed memory, aligned to kBufferAlignment; large buffers lie on huge pages where the system

@@ -92,9 +92,8 @@ static Result<void> sizePool(const PlanRunnerOptions &options, KvGroupPages grou
   const uint64_t poolTokens = std::max(options.poolTokens, limits.contextTokens);
   const uint64_t ofOne = std::min<uint64_t>(limits.contextPages(), group.sequencePages);
   const uint64_t shared = (poolTokens - 1) / limits.pageRows + 1;
-  const uint64_t pages = options.poolTokens
-                             ? std::min(shared, ofOne * limits.stepSequences)
-                             : ofOne * std::max(options.sequences, 1u);
+  const uint64_t pages = options.poolTokens ? std::min(shared, ofOne * limits.stepSequences)
+                                            : ofOne * std::max(options.sequences, 1u);
   constexpr uint64_t kMostRows = std::numeric_limits<int32_t>::max();
   if (pages > kMostRows / limits.pageRows)
     return fail(Code::InvalidArgument, "KV cache for " + std::to_string(options.sequences) +
@@ -147,37 +146,6 @@ CheckedSize kvBytes(const plan::Plan &plan, const RunnerLimits &limits, size_t g
   return CheckedSize(limits.kvGroups[group].pages) * static_cast<uint64_t>(pageBytes);
 }
 
-// Weights and the KV cache of the whole pool, before any of it is loaded.
-Result<void> checkFits(const plan::Plan &plan, const RunnerLimits &limits,
-                       const hal::DeviceInfo &device) {
-  CheckedSize weights = 0;
-  for (const plan::Buffer &buffer : plan.buffers)
-    if (const auto bytes = buffer.bytes.constant(); bytes && *bytes > 0)
-      weights = weights + static_cast<uint64_t>(*bytes);
-  CheckedSize kv = 0;
-  for (size_t i = 0; i < limits.kvGroups.size(); ++i)
-    kv = kv + kvBytes(plan, limits, i);
-  CheckedSize states = 0;
-  if (limits.stateSlots > 0)
-    states = CheckedSize(limits.stateSlots) *
-             static_cast<uint64_t>(plan.properties.at(contract::kStateBytes.name));
-  const CheckedSize all = weights + kv + states;
-  if (all.valid() && *all.value() <= device.memoryBytes)
-    return {};
-  const auto text = [](const CheckedSize &size) {
-    return size.valid() ? std::to_string(*size.value()) : std::string("more than 2^64");
-  };
-  return fail(
-      Code::Exhausted,
-      "the model takes " + text(weights) + " bytes of weights and " + text(kv) +
-          " of KV cache for " +
-          std::to_string(uint64_t{limits.kvGroups[0].pages} * limits.pageRows) +
-          " tokens" +
-          (limits.stateSlots > 0 ? " and " + text(states) + " of states of sequences" : "") +
-          ", device '" + device.name + "' has " + std::to_string(device.memoryBytes) +
-          " bytes; a smaller --context or fewer sequences take less KV cache");
-}
-
 // Of a prompt of `tokens` at the end of a full context, whose last row is wanted.
 static int64_t valueOf(Symbol symbol, const RunnerLimits &limits, int64_t tokens) {
   switch (symbol) {
@@ -217,6 +185,42 @@ Result<runtime::MemoryNeed> memoryNeedOf(const plan::Plan &plan, const RunnerLim
         std::clamp(row ? valueOf(row->id, limits, tokens) : symbol.min, symbol.min, symbol.max));
   }
   return runtime::memoryNeed(plan, *plan::findProcedure(plan, contract::kStepProcedure), values);
+}
+
+// Before any of it is loaded.
+Result<void> checkFits(const plan::Plan &plan, const RunnerLimits &limits, hal::Device &device) {
+  CheckedSize weights = 0;
+  for (const plan::Buffer &buffer : plan.buffers)
+    if (const auto bytes = buffer.bytes.constant(); bytes && *bytes > 0)
+      weights = weights + static_cast<uint64_t>(*bytes);
+  CheckedSize kv = 0;
+  for (size_t i = 0; i < limits.kvGroups.size(); ++i)
+    kv = kv + kvBytes(plan, limits, i);
+  CheckedSize states = 0;
+  if (limits.stateSlots > 0)
+    states = CheckedSize(limits.stateSlots) *
+             static_cast<uint64_t>(plan.properties.at(contract::kStateBytes.name));
+  CheckedSize step = 0;
+  if (const auto need = memoryNeedOf(plan, limits))
+    step = CheckedSize(need->temporary) + need->inputsAndOutputs;
+  const CheckedSize all = weights + kv + states + step;
+  const hal::DeviceInfo &info = device.info();
+  const std::optional<uint64_t> free = device.freeBytes();
+  if (all.valid() && *all.value() <= std::min(info.memoryBytes, free.value_or(UINT64_MAX)))
+    return {};
+  const auto text = [](const CheckedSize &size) {
+    return size.valid() ? std::to_string(*size.value()) : std::string("more than 2^64");
+  };
+  return fail(
+      Code::Exhausted,
+      "the model takes " + text(weights) + " bytes of weights and " + text(kv) +
+          " of KV cache for " +
+          std::to_string(uint64_t{limits.kvGroups[0].pages} * limits.pageRows) + " tokens" +
+          (limits.stateSlots > 0 ? " and " + text(states) + " of states of sequences" : "") +
+          " and " + text(step) + " for a step" + ", device '" + info.name + "' has " +
+          std::to_string(info.memoryBytes) + " bytes" +
+          (free ? " of which " + std::to_string(*free) + " are free" : "") +
+          "; a smaller --context or fewer sequences take less KV cache");
 }
 
 } // namespace sinter

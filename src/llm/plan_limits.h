@@ -35,9 +35,8 @@ CheckedSize kvBytes(const plan::Plan &plan, const RunnerLimits &limits, size_t g
 // `limits.stepTokens` at the end of a full context.
 Result<runtime::MemoryNeed> memoryNeedOf(const plan::Plan &plan, const RunnerLimits &limits);
 
-// Exhausted, with the numbers: weights and the KV cache of the whole pool take more than the device
-// has.
-Result<void> checkFits(const plan::Plan &plan, const RunnerLimits &limits,
-                       const hal::DeviceInfo &device);
+// Exhausted, with the numbers: weights, the KV cache of the whole pool and the longest step take more
+// than the device has, or than is free where it tells that.
+Result<void> checkFits(const plan::Plan &plan, const RunnerLimits &limits, hal::Device &device);
 
 } // namespace sinter

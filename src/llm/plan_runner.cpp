@@ -46,7 +46,9 @@ Result<std::unique_ptr<PlanRunner>> PlanRunner::create(hal::Device &device, cons
   runner->readSymbols();
   // Where memory is taken as it comes into use, one sequence may never need all of its context.
   if (runner->limits_.holdsSeveral() || !device.supports(hal::Feature::WrapMemory))
-    SINTER_TRY(checkFits(*runner->plan_, runner->limits_, device.info()));
+    SINTER_TRY(checkFits(*runner->plan_, runner->limits_, device));
+  if (!device.supports(hal::Feature::WrapMemory))
+    runner->takeWholePools();
   runtime::ExecutorOptions executorOptions;
   executorOptions.weightCache = options.weightCache;
   SINTER_ASSIGN(runner->executor_, runtime::Executor::create(device, runner->plan_,
@@ -83,8 +85,16 @@ void PlanRunner::readSymbols() {
   symbolValues_.assign(symbols_.size(), 0);
 }
 
-// Memory is taken as pages come into use, lowest first, so that a long context costs nothing before
-// it is filled. Doubling keeps the number of copies small.
+// What grows later would be there twice while it is copied, and other programs may have taken the
+// rest by then.
+void PlanRunner::takeWholePools() {
+  for (size_t group = 0; group < limits_.kvGroups.size(); ++group)
+    boundPages_[group] = limits_.kvGroups[group].pages;
+  boundStates_ = std::max(boundStates_, limits_.stateSlots);
+}
+
+// Memory of the host is taken as pages come into use, lowest first, so that a long context costs
+// nothing before it is filled. Doubling keeps the number of copies small.
 void PlanRunner::growPool(const Batch &batch) {
   constexpr uint64_t kFirstTokens = 1024;
   for (size_t group = 0; group < limits_.kvGroups.size(); ++group) {

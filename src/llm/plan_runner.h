@@ -51,6 +51,7 @@ private:
       : file_(file), plan_(std::move(plan)), weights_(file) {}
   void readNames();
   void readSymbols();
+  void takeWholePools();
   void growPool(const Batch &batch);
   void growStates(const Batch &batch);
   int64_t valueOf(contract::Symbol symbol, const Batch &batch) const;

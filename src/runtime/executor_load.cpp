@@ -46,12 +46,14 @@ Result<void> Executor::checkFits() const {
 
 Result<void> Executor::checkFit(const CheckedSize &bytes) const {
   const hal::DeviceInfo &info = device_.info();
-  if (bytes.valid() && *bytes.value() <= info.memoryBytes)
+  const std::optional<uint64_t> free = device_.freeBytes();
+  if (bytes.valid() && *bytes.value() <= std::min(info.memoryBytes, free.value_or(UINT64_MAX)))
     return {};
   return fail(Code::Exhausted,
               "the model's weights take " +
                   (bytes.valid() ? std::to_string(*bytes.value()) : "more than 2^64") +
-                  " bytes, device '" + info.name + "' has " + std::to_string(info.memoryBytes));
+                  " bytes, device '" + info.name + "' has " + std::to_string(info.memoryBytes) +
+                  (free ? ", of which " + std::to_string(*free) + " are free" : ""));
 }
 
 Result<void> Executor::loadBuffers(WeightSource *weights) {

@@ -157,6 +157,13 @@ TEST_F(CudaDriver, MemoryThatRunsOutIsToldWithTheBytesAskedForAndFree) {
             "bytes are free (cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY: in its words)");
 }
 
+TEST_F(CudaDriver, TellsTheBytesThatAreFree) {
+  open();
+  const uint64_t before = device_->freeBytes().value();
+  auto buffer = device_->allocate(1 << 29);
+  EXPECT_EQ(before - device_->freeBytes().value(), uint64_t{1} << 29);
+}
+
 TEST_F(CudaDriver, MemoryBeyondTheDevicesIsNotAskedOfTheDriver) {
   open();
   EXPECT_THAT(errorOf(device_->allocate(UINT64_MAX)).message,

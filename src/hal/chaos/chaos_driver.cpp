@@ -218,6 +218,7 @@ public:
   }
 
   const DeviceInfo &info() const override { return info_; }
+  std::optional<uint64_t> freeBytes() override { return inner_->freeBytes(); }
   bool supports(Feature feature) const override { return inner_->supports(feature); }
   Result<PeakRate> peakRate(Arithmetic arithmetic) override { return inner_->peakRate(arithmetic); }
   Result<std::unique_ptr<Buffer>> allocate(uint64_t bytes) override {

@@ -111,6 +111,13 @@ Result<void> Context::wait(EventHandle event) {
   return check(api_->eventSynchronize(event), "cuEventSynchronize");
 }
 
+std::optional<uint64_t> Context::freeBytes() {
+  std::size_t freeBytes = 0, totalBytes = 0;
+  if (!enter() || api_->memGetInfo(&freeBytes, &totalBytes) != kSuccess)
+    return std::nullopt;
+  return freeBytes;
+}
+
 Fail Context::noMemory(uint64_t bytes, const std::string &why) {
   std::size_t freeBytes = 0, totalBytes = 0;
   const bool known = api_->memGetInfo(&freeBytes, &totalBytes) == kSuccess;

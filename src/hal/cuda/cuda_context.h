@@ -56,6 +56,7 @@ public:
 
   // Zeroed memory of at least one byte. Exhausted with the numbers of bytes asked for and free.
   Result<DevicePtr> allocate(uint64_t bytes);
+  std::optional<uint64_t> freeBytes();
   void release(DevicePtr address);
 
 private:

@@ -18,6 +18,7 @@ public:
   explicit CudaDevice(std::unique_ptr<cuda::Context> context) : context_(std::move(context)) {}
 
   const DeviceInfo &info() const override { return context_->info(); }
+  std::optional<uint64_t> freeBytes() override { return context_->freeBytes(); }
   bool supports(Feature feature) const override {
     return feature != Feature::HostVisible && feature != Feature::WrapMemory &&
            feature != Feature::Scratch;

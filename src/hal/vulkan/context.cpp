@@ -64,6 +64,12 @@ Context::~Context() {
   vk_.vkDestroyDevice(handle_, nullptr);
 }
 
+std::optional<uint64_t> Context::freeBytes() const {
+  if (!alive())
+    return std::nullopt;
+  return vulkan::freeBytes(instance_->vk(), physical_);
+}
+
 Result<void> Context::check(VkResult result, const char *call) {
   if (result == VK_SUCCESS) [[likely]]
     return {};

@@ -21,6 +21,8 @@ public:
   VkPipelineLayout layout() const { return layout_; } // one push constant of 8 bytes
   VkPipelineCache cache() const { return cache_; }
   const PhysicalDevice &physical() const { return physical_; }
+  // Of the device's memory, what no program holds now.
+  std::optional<uint64_t> freeBytes() const;
   bool mapped() const { return mapped_; } // the host sees the buffers
   uint64_t watchdogNs() const { return watchdogNs_; }
 

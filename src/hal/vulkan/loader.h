@@ -23,6 +23,7 @@
   X(vkGetDeviceProcAddr)                                                                           \
   X(vkGetPhysicalDeviceFeatures2)                                                                  \
   X(vkGetPhysicalDeviceMemoryProperties)                                                           \
+  X(vkGetPhysicalDeviceMemoryProperties2)                                                          \
   X(vkGetPhysicalDeviceProperties)                                                                 \
   X(vkGetPhysicalDeviceProperties2)                                                                \
   X(vkGetPhysicalDeviceQueueFamilyProperties)

@@ -245,6 +245,30 @@ bool PhysicalDevice::hasMappableMemory() const {
                                    VK_MEMORY_PROPERTY_HOST_COHERENT_BIT);
 }
 
+static void chooseHeap(PhysicalDevice &device) {
+  for (uint32_t i = 0; i < device.memory.memoryHeapCount; ++i) {
+    const VkMemoryHeap &heap = device.memory.memoryHeaps[i];
+    if (!(heap.flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) || heap.size <= device.memoryBytes)
+      continue;
+    device.memoryBytes = heap.size;
+    device.memoryHeap = i;
+  }
+}
+
+std::optional<uint64_t> freeBytes(const InstanceFunctions &vk, const PhysicalDevice &device) {
+  if (!device.tellsBudget)
+    return std::nullopt;
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT budgets = {};
+  budgets.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
+  VkPhysicalDeviceMemoryProperties2 properties = {};
+  properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
+  properties.pNext = &budgets;
+  vk.vkGetPhysicalDeviceMemoryProperties2(device.handle, &properties);
+  const uint64_t budget = budgets.heapBudget[device.memoryHeap];
+  const uint64_t used = budgets.heapUsage[device.memoryHeap];
+  return std::min(device.memoryBytes, budget > used ? budget - used : 0);
+}
+
 PhysicalDevice describeDevice(const InstanceFunctions &vk,
                               PFN_vkGetInstanceProcAddr getInstanceProcAddr, VkInstance instance,
                               VkPhysicalDevice handle) {
@@ -275,9 +299,8 @@ PhysicalDevice describeDevice(const InstanceFunctions &vk,
   if (device.abilities.cooperative)
     addCooperativeShapes(getInstanceProcAddr, instance, handle, device.target.features);
   describeLimits(device, properties);
-  for (uint32_t i = 0; i < device.memory.memoryHeapCount; ++i)
-    if (device.memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
-      device.memoryBytes = std::max(device.memoryBytes, device.memory.memoryHeaps[i].size);
+  device.tellsBudget = contains(extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  chooseHeap(device);
   chooseQueue(vk, device);
   listLacks(device);
   return device;

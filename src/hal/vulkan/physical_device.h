@@ -63,7 +63,9 @@ struct PhysicalDevice {
   std::array<uint32_t, 3> maxGroups = {};    // workgroups of one dispatch
   std::array<uint32_t, 3> maxGroupSize = {}; // invocations of one workgroup
   uint64_t maxAllocationBytes = 0;           // of one allocation
-  uint64_t memoryBytes = 0;                  // of the largest heap of its own
+  uint64_t memoryBytes = 0;                  // of the largest heap of its own,
+  uint32_t memoryHeap = 0;                   // which is this one
+  bool tellsBudget = false;                  // what of it other programs leave
   VkPhysicalDeviceMemoryProperties memory = {};
   uint32_t computeUnits = 1;
   uint32_t queueFamily = UINT32_MAX;
@@ -80,6 +82,9 @@ struct PhysicalDevice {
 PhysicalDevice describeDevice(const InstanceFunctions &vk,
                               PFN_vkGetInstanceProcAddr getInstanceProcAddr, VkInstance instance,
                               VkPhysicalDevice handle);
+
+// Of memoryBytes, what no program holds now; nothing where the device does not tell.
+std::optional<uint64_t> freeBytes(const InstanceFunctions &vk, const PhysicalDevice &device);
 
 // Turns on in `features` what `abilities` names.
 void enableFeatures(const Abilities &abilities, Features &features);

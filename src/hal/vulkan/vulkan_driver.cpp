@@ -26,6 +26,7 @@ public:
   }
 
   const DeviceInfo &info() const override { return info_; }
+  std::optional<uint64_t> freeBytes() override { return context_->freeBytes(); }
   bool supports(Feature feature) const override {
     switch (feature) {
     case Feature::Execute:

@@ -293,9 +293,9 @@ std::optional<Message> read(const CommandLine &line, CompileArguments &compile) 
 
 std::optional<Message> readFormat(const std::optional<std::string> &text, const char *option,
                                   const BlockFormat *&format) {
-  if (text && !(format = findFittedFormat(*text)))
+  if (text && !(format = host::findFittedFormat(*text)))
     return usage(std::string(option) + " is '" + *text + "', expected one of " +
-                 fittedFormatNames());
+                 host::fittedFormatNames());
   return std::nullopt;
 }
 
@@ -306,9 +306,9 @@ std::optional<Message> read(const CommandLine &line, QuantizeArguments &quantize
     return usage("MODEL is empty, expected a path or a name");
   if (quantize.output.empty())
     return usage("-o is empty, expected the file to write");
-  QuantizeTypes &types = quantize.types;
-  if (!(types.scheme = findScheme(line.type)))
-    return usage("--type is '" + line.type + "', expected one of " + schemeNames());
+  host::QuantizeTypes &types = quantize.types;
+  if (!(types.scheme = host::findScheme(line.type)))
+    return usage("--type is '" + line.type + "', expected one of " + host::schemeNames());
   if (auto bad = readFormat(line.outputType, "--output-type", types.output))
     return bad;
   if (auto bad = readFormat(line.embeddingType, "--embedding-type", types.embedding))

@@ -4,9 +4,9 @@
 #include "base/status.h"
 #include "cli/exit_codes.h"
 #include "cli/load/load_options.h"
-#include "cli/quantize/scheme.h"
 #include "cli/sampling_options.h"
 #include "host/device_choice.h"
+#include "host/quantize/scheme.h"
 #include "llm/pooling.h"
 #include "numeric/precision.h"
 
@@ -133,7 +133,7 @@ struct CompileArguments {
 struct QuantizeArguments {
   std::string model;
   std::string output; // a file
-  QuantizeTypes types;
+  host::QuantizeTypes types;
   uint32_t threads = 0; // 0: all that this process may use
 };
 

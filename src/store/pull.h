@@ -14,6 +14,8 @@ public:
   virtual void onStep(const std::string &step) {}
   // One blob's bytes so far.
   virtual void onBlob(const Layer &layer, uint64_t doneBytes) {}
+  // A step that is no download, how much of it is done.
+  virtual void onPart(const std::string &step, uint64_t done, uint64_t total) {}
   // What is not as expected, and no error.
   virtual void onNote(const std::string &line) {}
 };

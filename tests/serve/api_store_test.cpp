@@ -1,11 +1,14 @@
 // Ollama's routes that fetch, make and remove models, over a store in a folder of its own.
 #include "host/model_changes.h"
+#include "llm/tiny_model.h"
 #include "serve/api/ollama/ollama.h"
 #include "serve/api/openai/openai.h"
 #include "serve/api/stored_extras.h"
 #include "serve/fake_server.h"
 
 #include <gmock/gmock.h>
+
+#include <set>
 
 namespace sinter::serve {
 namespace {
@@ -232,11 +235,58 @@ TEST_F(ApiStore, ATemplateIsTakenWhereChatsFollowIt) {
       400);
 }
 
+// The types of a stored model's matrices.
+std::set<std::string_view> typesOf(const std::string &name) {
+  const GgufFile file = GgufFile::openModel(host::modelPath(name).value()).value();
+  std::set<std::string_view> types;
+  for (const GgufTensor &tensor : file.tensors())
+    if (tensor.rank > 1)
+      types.insert(tensor.format->name);
+  return types;
+}
+
+TEST_F(ApiStore, AModelIsQuantizedAsItIsMade) {
+  const std::vector<uint8_t> bytes =
+      randomLlama({.matrices = TensorType::F16, .embedding = TensorType::F16});
+  const json files = {{"a.gguf", upload({bytes.begin(), bytes.end()})}};
+  const auto client =
+      posted("/api/create",
+             {{"model", "small"}, {"files", files}, {"system", "be brief"}, {"quantize", "q8_0"}});
+  EXPECT_EQ(client->head().contentType, "application/x-ndjson");
+  const std::vector<std::string> statuses = statusesOf(client->body());
+  EXPECT_EQ(statuses.front(), "quantizing to Q8_0");
+  EXPECT_THAT(std::vector(statuses.end() - 3, statuses.end()),
+              ElementsAre("creating new layer", "writing manifest", "success"));
+  EXPECT_THAT(typesOf("small"), ElementsAre("q8_0"));
+  EXPECT_EQ(host::modelExtras("small")->system, "be brief");
+  EXPECT_THAT(server_.pool.forgotten, ElementsAre("small:latest"));
+
+  // Once more would lose more, whatever the type.
+  const auto again =
+      posted("/api/create", {{"model", "b"}, {"from", "small"}, {"quantize", "Q4_0"}});
+  EXPECT_EQ(again->status(), 400);
+  EXPECT_THAT(again->body(), HasSubstr("expected a model of F16, BF16 or F32"));
+  EXPECT_THAT(host::storedModels(), ElementsAre("small:latest"));
+}
+
+TEST_F(ApiStore, AModelThatIsBeingMadeIsNotMadeTwice) {
+  const auto pull = server_.send("POST", "/api/pull", json{{"model", "small"}}.dump());
+  const std::vector<uint8_t> bytes =
+      randomLlama({.matrices = TensorType::F16, .embedding = TensorType::F16});
+  const json files = {{"a.gguf", upload({bytes.begin(), bytes.end()})}};
+  const auto client =
+      posted("/api/create",
+             {{"model", "small"}, {"files", files}, {"stream", false}, {"quantize", "q8_0"}});
+  EXPECT_THAT(client->body(), HasSubstr("model 'small:latest' is being made already"));
+  fetch_.goesOn = true;
+  pull->waitForEnd();
+}
+
 TEST_F(ApiStore, CreateRefusesByName) {
   makeTiny({});
   for (const auto &[field, value] : std::vector<std::pair<const char *, json>>{
            {"template", "{{ .Prompt }}"},
-           {"quantize", "q4_K_M"},
+           {"quantize", "q4_K_XXL"},
            {"adapters", {{"a", "b"}}},
            {"modelfile", "FROM tiny"},
            {"parameters", {{"temperature", "hot"}}},

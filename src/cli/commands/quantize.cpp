@@ -1,19 +1,16 @@
 // sinter quantize: a model file with its matrices as another type.
 #include "base/number_text.h"
 #include "cli/commands/commands.h"
-#include "cli/quantize/tensor.h"
 #include "cli/terminal.h"
-#include "format/gguf_header.h"
 #include "hal/cpu/host_cpu.h"
 #include "host/model_store.h"
+#include "host/quantize/model_file.h"
 
 #include <map>
 #include <sys/stat.h>
 
 namespace sinter::cli {
 namespace {
-
-constexpr uint32_t kQuantizationVersion = 2; // of ggml's block formats
 
 Result<void> refuseSameFile(const GgufFile &model, const std::string &output) {
   struct stat in, out;
@@ -34,7 +31,7 @@ std::string tensorCount(uint64_t count) {
 }
 
 // One line for all tensors of the same rows and types.
-void sayStandIns(const GgufFile &model, std::span<const TensorChoice> choices) {
+void sayStandIns(const GgufFile &model, std::span<const host::TensorChoice> choices) {
   struct Group {
     uint64_t count = 0;
     std::string_view first;
@@ -57,7 +54,7 @@ void sayStandIns(const GgufFile &model, std::span<const TensorChoice> choices) {
   }
 }
 
-void sayRequantized(const GgufFile &model, std::span<const TensorChoice> choices) {
+void sayRequantized(const GgufFile &model, std::span<const host::TensorChoice> choices) {
   uint64_t count = 0;
   for (size_t i = 0; i < choices.size(); ++i) {
     const BlockFormat *from = model.tensors()[i].format;
@@ -68,54 +65,29 @@ void sayRequantized(const GgufFile &model, std::span<const TensorChoice> choices
                 " quantised already: quantising again loses more than from F16, BF16 or F32");
 }
 
-Result<GgufHeader> headerOf(const GgufFile &model, std::span<const TensorChoice> choices,
-                            uint32_t fileType) {
-  // What is written is one file, whatever the model was in.
-  std::vector<GgufValue> values(model.values().begin(), model.values().end());
-  std::erase_if(values, [](const GgufValue &value) { return value.key.starts_with("split."); });
-  GgufContents contents{.values = values,
-                        .numbers = {{"general.file_type", fileType},
-                                    {"general.quantization_version", kQuantizationVersion}},
-                        .tensors = {},
-                        .alignment = model.alignment()};
-  for (size_t i = 0; i < choices.size(); ++i) {
-    const GgufTensor &tensor = model.tensors()[i];
-    contents.tensors.push_back({tensor.name, tensor.dims, tensor.rank, choices[i].format});
-  }
-  return makeGgufHeader(contents);
-}
-
-Result<void> writeTensors(const GgufFile &model, std::span<const TensorChoice> choices,
-                          const GgufHeader &header, const QuantizeArguments &arguments,
-                          Interrupts &interrupts, OutputFile &file) {
+Result<void> write(const GgufFile &model, const host::QuantizedFile &quantized,
+                   const QuantizeArguments &arguments, Interrupts &interrupts, OutputFile &file) {
   const Interrupts::Guard guard(interrupts);
   ProgressLine progress("quantising to " + text(arguments.types.scheme->name));
-  constexpr uint64_t kMillion = 1'000'000;
-  uint64_t total = 0, done = 0;
-  for (const GgufTensor &tensor : model.tensors())
-    total += tensor.elements();
-  const auto advance = [&](uint64_t elements) {
-    done += elements;
+  const auto show = [&](uint64_t done, uint64_t total) {
+    constexpr uint64_t kMillion = 1'000'000;
     progress.show(done / kMillion, total / kMillion, "million numbers");
   };
   const uint32_t threads = arguments.threads ? arguments.threads : hal::usableCpus();
-  SINTER_ASSIGN(TensorQuantizer quantizer,
-                TensorQuantizer::create(threads, interrupts.flag(), advance));
-  for (size_t i = 0; i < choices.size(); ++i)
-    SINTER_TRY(quantizer.write(model.tensors()[i], *choices[i].format, file, header.offsets[i]));
-  return {};
+  return host::writeQuantized(model, quantized, {threads, interrupts.flag(), show}, file);
 }
 
-std::string summary(const GgufFile &model, std::span<const TensorChoice> choices,
-                    const GgufHeader &header, const std::string &output) {
+std::string summary(const GgufFile &model, const host::QuantizedFile &quantized,
+                    const std::string &output) {
   std::map<uint32_t, uint64_t> counts; // by type
-  for (const TensorChoice &choice : choices)
+  for (const host::TensorChoice &choice : quantized.choices)
     ++counts[static_cast<uint32_t>(choice.format->type)];
   std::string types;
   for (const auto &[type, count] : counts)
     types += (types.empty() ? "" : ", ") + std::to_string(count) + " " +
              text(findBlockFormat(type)->name);
-  return withoutControls(output) + ": " + bytesText(static_cast<double>(header.fileBytes)) +
+  return withoutControls(output) + ": " +
+         bytesText(static_cast<double>(quantized.header.fileBytes)) +
          " (before: " + bytesText(static_cast<double>(model.totalBytes())) +
          "); tensors: " + (types.empty() ? "none" : types) + "\n";
 }
@@ -126,19 +98,13 @@ Result<int> quantizeCommand(const QuantizeArguments &arguments, Interrupts &inte
   SINTER_ASSIGN(const std::string path, host::modelPath(arguments.model));
   SINTER_ASSIGN(const GgufFile model, GgufFile::openModel(path));
   SINTER_TRY(refuseSameFile(model, arguments.output));
-  const std::vector<TensorChoice> choices = chooseTypes(model, arguments.types);
-  SINTER_ASSIGN(const GgufHeader header,
-                headerOf(model, choices, arguments.types.scheme->fileType));
+  SINTER_ASSIGN(const host::QuantizedFile quantized, host::quantizedFileOf(model, arguments.types));
   SINTER_ASSIGN(OutputFile file, OutputFile::create(arguments.output));
-  SINTER_TRY(file.reserve(header.fileBytes));
-  sayRequantized(model, choices);
-  sayStandIns(model, choices);
-  SINTER_TRY(file.writeAt(header.bytes, 0));
-  SINTER_TRY(writeTensors(model, choices, header, arguments, interrupts, file));
-  if (!model.stillIntact())
-    return fail(Code::Corrupt, "'" + path + "' changed while it was read; run this again");
+  sayRequantized(model, quantized.choices);
+  sayStandIns(model, quantized.choices);
+  SINTER_TRY(write(model, quantized, arguments, interrupts, file));
   SINTER_TRY(file.commit());
-  SINTER_TRY(writeStdout(summary(model, choices, header, arguments.output)));
+  SINTER_TRY(writeStdout(summary(model, quantized, arguments.output)));
   return kExitOk;
 }
 

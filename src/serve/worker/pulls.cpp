@@ -44,17 +44,24 @@ public:
     tell({step});
   }
   void onBlob(const store::Layer &layer, uint64_t done) override {
-    constexpr auto kInterval = std::chrono::milliseconds(100);
-    const std::lock_guard lock(mutex_);
-    const std::string digest = store::digestText(layer.digest);
-    const auto now = std::chrono::steady_clock::now();
-    if (digest == last_.digest && done < layer.bytes && now - told_ < kInterval)
-      return;
-    told_ = now;
-    tell({"pulling " + layer.digest.hex().substr(0, 12), digest, layer.bytes, done});
+    tellSometimes({"pulling " + layer.digest.hex().substr(0, 12), store::digestText(layer.digest),
+                   layer.bytes, done});
+  }
+  void onPart(const std::string &step, uint64_t done, uint64_t total) override {
+    tellSometimes({step, "", total, done});
   }
 
 private:
+  // The end of a step at once, what lies between a few times a second.
+  void tellSometimes(PullProgress progress) {
+    constexpr auto kInterval = std::chrono::milliseconds(100);
+    const std::lock_guard lock(mutex_);
+    const auto now = std::chrono::steady_clock::now();
+    if (progress.step == last_.step && progress.done < progress.total && now - told_ < kInterval)
+      return;
+    told_ = now;
+    tell(std::move(progress));
+  }
   // With the lock held.
   void tell(PullProgress progress) {
     last_ = std::move(progress);
@@ -92,12 +99,15 @@ void Pulls::removeEnded() {
   std::erase_if(running_, [](const auto &entry) { return entry.second->hasEnded(); });
 }
 
+static Result<std::string> keyOf(const std::string &name) {
+  if (name == host::kKnownModel)
+    return name;
+  SINTER_ASSIGN(const store::ModelName parsed, store::ModelName::parse(name));
+  return parsed.text();
+}
+
 Result<void> Pulls::start(const std::string &name, std::shared_ptr<PullListener> listener) {
-  std::string key = name;
-  if (name != host::kKnownModel) {
-    SINTER_ASSIGN(const store::ModelName parsed, store::ModelName::parse(name));
-    key = parsed.text();
-  }
+  SINTER_ASSIGN(const std::string key, keyOf(name));
   const std::lock_guard lock(mutex_);
   removeEnded();
   if (const auto found = running_.find(key); found != running_.end()) {
@@ -105,12 +115,28 @@ Result<void> Pulls::start(const std::string &name, std::shared_ptr<PullListener>
       return {};
     running_.erase(found); // joins: it was cancelled
   }
+  return run(key, name, fetch_, std::move(listener));
+}
+
+Result<void> Pulls::startMaking(const std::string &name, Fetch make,
+                                std::shared_ptr<PullListener> listener) {
+  SINTER_ASSIGN(const std::string key, keyOf(name));
+  const std::lock_guard lock(mutex_);
+  removeEnded();
+  if (running_.contains(key))
+    return fail(Code::Exhausted, "model '" + key + "' is being made already, try again later");
+  return run(key, name, make, std::move(listener));
+}
+
+// With the lock held.
+Result<void> Pulls::run(const std::string &key, const std::string &name, const Fetch &fetch,
+                        std::shared_ptr<PullListener> listener) {
   if (running_.size() >= mostAtOnce_)
     return fail(Code::Exhausted, std::to_string(running_.size()) +
                                      " models are being fetched already, try again later");
   auto pull = std::make_shared<Pull>(name);
   pull->add(std::move(listener));
-  SINTER_TRY(pull->run(fetch_));
+  SINTER_TRY(pull->run(fetch));
   running_.emplace(key, std::move(pull));
   return {};
 }

@@ -15,7 +15,7 @@ namespace sinter::serve {
 struct PullProgress {
   std::string step;             // "pulling manifest"; "pulling 0123456789ab" of a blob
   std::string digest = {};      // of a blob; empty: a step
-  uint64_t total = 0, done = 0; // bytes of the blob
+  uint64_t total = 0, done = 0; // bytes of the blob, or parts of a step; 0: not known
 };
 
 // Who waits for a pull. Called from the pull's threads, one at a time.
@@ -40,6 +40,10 @@ public:
   // Listens to the pull of a model, which is started unless it runs. InvalidArgument: no model can
   // have that name; Exhausted: as many run as may.
   Result<void> start(const std::string &name, std::shared_ptr<PullListener> listener);
+  // The same for other work that makes the model of that name: once at a time, so Exhausted too
+  // where it is made or pulled already.
+  Result<void> startMaking(const std::string &name, Fetch make,
+                           std::shared_ptr<PullListener> listener);
   // The listener hears nothing more. A pull that nobody listens to ends; what came of it is kept.
   void leave(const std::shared_ptr<PullListener> &listener);
 
@@ -47,6 +51,8 @@ private:
   class Pull;
 
   void removeEnded();
+  Result<void> run(const std::string &key, const std::string &name, const Fetch &fetch,
+                   std::shared_ptr<PullListener> listener);
 
   const Fetch fetch_;
   const uint32_t mostAtOnce_;

@@ -2,7 +2,7 @@
 #include "serve/api/ollama/changes.h"
 
 #include "host/model_changes.h"
-#include "serve/worker/pulls.h"
+#include "serve/api/ollama/pull_answer.h"
 
 #include "base/sha256_stream.h"
 
@@ -22,52 +22,6 @@ HttpResponse emptyAnswer(uint16_t status) {
   return response;
 }
 
-// Lines of a stream, or the last of them alone. The client that goes ends its part of the pull.
-class PullAnswer final : public PullListener {
-public:
-  PullAnswer(ApiContext &context, std::string name, std::shared_ptr<Responder> responder,
-             bool streams)
-      : context_(context), name_(std::move(name)), responder_(std::move(responder)),
-        streams_(streams) {
-    if (!streams_)
-      return;
-    HttpResponse head;
-    head.contentType = "application/x-ndjson";
-    responder_->begin(std::move(head));
-  }
-
-  bool onProgress(const PullProgress &progress) override {
-    if (!streams_ || progress.step == "success")
-      return true; // which onEnd() says
-    Json line = {{"status", progress.step}};
-    if (!progress.digest.empty()) {
-      line["digest"] = progress.digest;
-      line["total"] = progress.total;
-      if (progress.done > 0)
-        line["completed"] = progress.done;
-    }
-    return responder_->write(jsonLine(line));
-  }
-  void onEnd(const Result<void> &end) override {
-    const Json success = {{"status", "success"}};
-    if (end)
-      forgetModel(context_, name_);
-    if (!streams_) {
-      HttpResponse response;
-      response.body = jsonText(success);
-      return responder_->respond(end ? std::move(response) : ollamaError(end.error()));
-    }
-    responder_->write(end ? jsonLine(success) : ollamaErrorBody(end.error()) + "\n");
-    responder_->end();
-  }
-
-private:
-  ApiContext &context_;
-  const std::string name_;
-  const std::shared_ptr<Responder> responder_;
-  const bool streams_;
-};
-
 BodyHandler pull(ApiContext &context) {
   return [&context](const HttpRequest &, const RequestReader &body,
                     std::shared_ptr<Responder> responder) -> ApiResult<void> {
@@ -80,13 +34,7 @@ BodyHandler pull(ApiContext &context) {
     auto listener = std::make_shared<PullAnswer>(context, name, responder, streams);
     if (auto started = context.pulls->start(name, listener); !started)
       listener->onEnd(started);
-    // Never on the thread that calls: it may hold what a pull's listeners wait for.
-    responder->onGone([&context, listener = std::weak_ptr(listener)] {
-      context.tasks.postAlways([&context, listener] {
-        if (const auto here = listener.lock())
-          context.pulls->leave(here);
-      });
-    });
+    leaveWhenGone(context, *responder, listener);
     return {};
   };
 }

@@ -1,8 +1,10 @@
 // Models that are made of others: the same file, with other texts beside it.
 #include "host/go_templates.h"
 #include "host/model_changes.h"
+#include "host/quantize/stored_model.h"
 #include "serve/api/chat_request.h"
 #include "serve/api/ollama/changes.h"
+#include "serve/api/ollama/pull_answer.h"
 #include "serve/api/stored_extras.h"
 
 #include <algorithm>
@@ -19,6 +21,7 @@ struct CreateRequest {
   std::string chatTemplate;                                // empty: what is there
   std::vector<std::pair<std::string, Sha256Digest>> files; // names and blobs
   std::vector<std::pair<Role, std::string>> texts;         // in place of those of `from`
+  host::QuantizeTypes types;                               // no scheme: those of the file
   bool streams = true;
 };
 
@@ -66,6 +69,12 @@ void readTexts(const RequestReader &body, CreateRequest &made) {
   }
 }
 
+void readScheme(const RequestReader &body, CreateRequest &made) {
+  const auto name = body.text("quantize");
+  if (name && !name->empty() && !(made.types.scheme = host::findScheme(*name)))
+    body.wrong("quantize", "one of " + host::schemeNames());
+}
+
 CreateRequest readCreate(const RequestReader &body) {
   CreateRequest made;
   made.name = body.find("name") && !body.find("model") ? body.requiredText("name")
@@ -77,7 +86,7 @@ CreateRequest readCreate(const RequestReader &body) {
   body.refuse("modelfile", "its lines are fields of the request: from, system, parameters, ...");
   made.chatTemplate = body.text("template").value_or("");
   body.refuse("adapters", "adapters (LoRA) are not applied");
-  body.refuse("quantize", "`sinter quantize` does that");
+  readScheme(body, made);
   body.refuse("renderer", "chats take the Jinja template of the model's file");
   body.refuse("parser", "answers are read as the model's template says");
   body.refuse("remote_host", "models run here");
@@ -142,9 +151,8 @@ Result<void> addTemplate(const store::Store &models, const CreateRequest &reques
   return {};
 }
 
-Result<void> make(const CreateRequest &request) {
+Result<Manifest> manifestOf(const store::Store &models, const CreateRequest &request) {
   SINTER_ASSIGN(const store::ModelName name, store::ModelName::parse(request.name));
-  SINTER_ASSIGN(const store::Store models, host::modelStore());
   Manifest manifest{name, "created here", {}};
   const std::atomic<bool> never = false;
   if (request.from.empty()) {
@@ -163,7 +171,34 @@ Result<void> make(const CreateRequest &request) {
     manifest.layers.push_back(std::move(layer));
   }
   SINTER_TRY(addTemplate(models, request, manifest));
+  return manifest;
+}
+
+Result<void> make(const CreateRequest &request) {
+  SINTER_ASSIGN(const store::Store models, host::modelStore());
+  SINTER_ASSIGN(const Manifest manifest, manifestOf(models, request));
   return models.put(manifest);
+}
+
+// What may take minutes: other requests go on meanwhile, and who waits hears how far it is.
+Result<void> startQuantizing(ApiContext &context, const CreateRequest &request,
+                             const std::shared_ptr<Responder> &responder) {
+  SINTER_ASSIGN(const store::Store models, host::modelStore());
+  SINTER_ASSIGN(const Manifest manifest, manifestOf(models, request));
+  SINTER_TRY(host::checkUnquantized(models, manifest));
+  const auto work = [models, manifest,
+                     types = request.types](const std::string &, store::PullObserver &observer,
+                                            const std::atomic<bool> &cancel) -> Result<void> {
+    Manifest made = manifest;
+    SINTER_TRY(host::quantizeModel(models, types, made, observer, cancel));
+    observer.onStep("writing manifest");
+    return models.put(made);
+  };
+  auto listener = std::make_shared<PullAnswer>(context, request.name, responder, request.streams);
+  if (auto started = context.pulls->startMaking(request.name, work, listener); !started)
+    listener->onEnd(started);
+  leaveWhenGone(context, *responder, listener);
+  return {};
 }
 
 } // namespace
@@ -173,6 +208,11 @@ BodyHandler create(ApiContext &context) {
                     std::shared_ptr<Responder> responder) -> ApiResult<void> {
     const CreateRequest request = readCreate(body);
     SINTER_TRY(check(body.problem()));
+    if (request.types.scheme) {
+      if (auto started = startQuantizing(context, request, responder); !started)
+        return tl::unexpected(ApiError(started.error()));
+      return {};
+    }
     if (auto made = make(request); !made)
       return tl::unexpected(ApiError(made.error()));
     forgetModel(context, request.name);

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace sinter::cli {
+namespace sinter::host {
 
 enum class LayerSet : uint8_t {
   All,
@@ -56,4 +56,4 @@ struct TensorChoice {
 // in, F16 at last.
 std::vector<TensorChoice> chooseTypes(const GgufFile &model, const QuantizeTypes &types);
 
-} // namespace sinter::cli
+} // namespace sinter::host

@@ -1,11 +1,11 @@
 // Types of tensors by scheme, name, layer and row length.
-#include "cli/quantize/scheme.h"
+#include "host/quantize/scheme.h"
 
 #include "format/gguf_writer.h"
 
 #include <gtest/gtest.h>
 
-namespace sinter::cli {
+namespace sinter::host {
 namespace {
 
 // A model of tensors without data, all of one type, zeros.
@@ -108,4 +108,4 @@ TEST(QuantizeScheme, UnknownNamesAreNone) {
 }
 
 } // namespace
-} // namespace sinter::cli
+} // namespace sinter::host

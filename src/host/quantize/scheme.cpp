@@ -1,6 +1,6 @@
 // Tables of schemes, exceptions and stand-ins. Names, numbers and layers are ggml's, so that files
 // are what users expect by the same name.
-#include "cli/quantize/scheme.h"
+#include "host/quantize/scheme.h"
 
 #include "numeric/quantize/block_fit.h"
 
@@ -8,7 +8,7 @@
 #include <charconv>
 #include <strings.h>
 
-namespace sinter::cli {
+namespace sinter::host {
 namespace {
 
 using enum TensorType;
@@ -206,4 +206,4 @@ std::vector<TensorChoice> chooseTypes(const GgufFile &model, const QuantizeTypes
   return choices;
 }
 
-} // namespace sinter::cli
+} // namespace sinter::host

@@ -1,13 +1,12 @@
 // Pieces are whole blocks of both formats, wherever rows end: blocks do not depend on each other.
-#include "cli/quantize/tensor.h"
+#include "host/quantize/tensor.h"
 
-#include "cli/terminal.h"
 #include "numeric/quantize/block_fit.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace sinter::cli {
+namespace sinter::host {
 namespace {
 
 constexpr uint64_t kPieceElements = 16384; // every block length divides it
@@ -15,7 +14,7 @@ constexpr uint64_t kBatchPieces = 64;
 constexpr uint64_t kCopyBytes = 4 << 20;
 
 std::string at(const GgufTensor &tensor, uint64_t element, const char *column) {
-  return "tensor '" + withoutControls(tensor.name) + "', row " +
+  return "tensor '" + std::string(tensor.name) + "', row " +
          std::to_string(element / tensor.dims[0]) + ", " + column +
          std::to_string(element % tensor.dims[0]);
 }
@@ -133,4 +132,4 @@ Result<void> TensorQuantizer::write(const GgufTensor &tensor, const BlockFormat 
   return {};
 }
 
-} // namespace sinter::cli
+} // namespace sinter::host

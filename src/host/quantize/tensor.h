@@ -8,7 +8,7 @@
 #include <atomic>
 #include <functional>
 
-namespace sinter::cli {
+namespace sinter::host {
 
 // Holds memory for a few pieces, whatever the sizes of tensors and rows.
 class TensorQuantizer {
@@ -38,4 +38,4 @@ private:
   std::vector<uint8_t> bytes_;             // of a batch, as they are written
 };
 
-} // namespace sinter::cli
+} // namespace sinter::host

@@ -257,7 +257,7 @@ TEST_F(ApiStore, AModelIsQuantizedAsItIsMade) {
   EXPECT_EQ(statuses.front(), "quantizing to Q8_0");
   EXPECT_THAT(std::vector(statuses.end() - 3, statuses.end()),
               ElementsAre("creating new layer", "writing manifest", "success"));
-  EXPECT_THAT(typesOf("small"), ElementsAre("q8_0"));
+  EXPECT_THAT(typesOf("small"), ElementsAre("Q8_0"));
   EXPECT_EQ(host::modelExtras("small")->system, "be brief");
   EXPECT_THAT(server_.pool.forgotten, ElementsAre("small:latest"));
 

@@ -4,6 +4,20 @@
 #include "base/checked.h"
 
 namespace sinter::hal {
+namespace {
+
+// Of devices whose streams are done with a command when its call returns.
+class HostReadback final : public Readback {
+public:
+  explicit HostReadback(uint64_t bytes) : bytes_(bytes) {}
+  Result<std::span<const uint8_t>> wait() override { return std::span<const uint8_t>(bytes_); }
+  std::span<uint8_t> bytes() { return bytes_; }
+
+private:
+  std::vector<uint8_t> bytes_;
+};
+
+} // namespace
 
 const char *featureName(Feature feature) {
   switch (feature) {
@@ -31,6 +45,17 @@ Fail unsupported(const DeviceInfo &device, Feature feature) {
 void Device::parallelFor(int64_t count, HostTask task, void *context) {
   for (int64_t i = 0; i < count; ++i)
     task(context, i);
+}
+
+Result<std::unique_ptr<Readback>> Device::createReadback(uint64_t bytes) {
+  return std::make_unique<HostReadback>(bytes);
+}
+
+Result<void> Stream::beginRead(const Buffer &src, uint64_t offset, uint64_t bytes, Readback &into,
+                               uint64_t at) {
+  const std::span<uint8_t> memory = static_cast<HostReadback &>(into).bytes();
+  SINTER_TRY(checkBeginRead(src, offset, bytes, memory.size(), at));
+  return read(src, offset, memory.subspan(at, bytes));
 }
 
 Result<PeakRate> Device::peakRate(Arithmetic arithmetic) {
@@ -65,6 +90,17 @@ Result<void> checkRange(const Buffer &buffer, uint64_t offset, uint64_t bytes, c
                                            " bytes at " + std::to_string(offset) +
                                            " exceeds a buffer of " +
                                            std::to_string(buffer.bytes()) + " bytes");
+  return {};
+}
+
+Result<void> checkBeginRead(const Buffer &src, uint64_t offset, uint64_t bytes, uint64_t held,
+                            uint64_t at) {
+  SINTER_TRY(checkRange(src, offset, bytes, "read"));
+  auto end = (CheckedSize(at) + bytes).value();
+  if (!end || *end > held)
+    return fail(Code::InvalidArgument, "read of " + std::to_string(bytes) + " bytes to byte " +
+                                           std::to_string(at) + " of a readback of " +
+                                           std::to_string(held) + " bytes");
   return {};
 }
 

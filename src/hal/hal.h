@@ -113,6 +113,17 @@ public:
   virtual Result<uint64_t> nanosecondsSince(const Event &start) const = 0;
 };
 
+// Host memory for bytes that come from buffers while the host does something else. Outlives the
+// commands that fill it.
+class Readback {
+public:
+  virtual ~Readback() = default;
+
+  // Waits for the Stream::beginRead() calls so far, not for commands after them. All of the memory,
+  // valid until the next of these calls. DeviceLost: a command up to there failed.
+  virtual Result<std::span<const uint8_t>> wait() = 0;
+};
+
 // Commands captured once to be submitted many times.
 class Graph {
 public:
@@ -147,6 +158,10 @@ public:
   // Between host memory and a buffer; the host bytes are free to reuse when the call returns.
   virtual Result<void> write(Buffer &dst, uint64_t offset, std::span<const uint8_t> bytes) = 0;
   virtual Result<void> read(const Buffer &src, uint64_t offset, std::span<uint8_t> bytes) = 0;
+  // The bytes as they are after the commands so far, from byte `at` of the readback's memory on. It
+  // was made by the stream's device; one stream fills it.
+  virtual Result<void> beginRead(const Buffer &src, uint64_t offset, uint64_t bytes, Readback &into,
+                                 uint64_t at);
   virtual Result<void> record(Event &event) = 0;
   // Waits for all commands so far. DeviceLost: one of them failed.
   virtual Result<void> synchronize() = 0;
@@ -207,6 +222,7 @@ public:
                                                      std::span<const uint8_t> code) = 0;
   virtual Result<std::unique_ptr<Stream>> createStream() = 0;
   virtual Result<std::unique_ptr<Event>> createEvent() = 0;
+  virtual Result<std::unique_ptr<Readback>> createReadback(uint64_t bytes);
 
   // Calls task(context, i) for i in [0, count) on the host, on the device's threads where those are
   // host threads.
@@ -254,6 +270,9 @@ Result<void> checkWritable(const Buffer &buffer, const char *what);
 // Ranges inside the buffers, a writable destination, no overlap.
 Result<void> checkCopy(const Buffer &dst, uint64_t dstOffset, const Buffer &src, uint64_t srcOffset,
                        uint64_t bytes);
+// A range inside the buffer, and as many bytes inside the readback's `held` ones.
+Result<void> checkBeginRead(const Buffer &src, uint64_t offset, uint64_t bytes, uint64_t held,
+                            uint64_t at);
 Result<void> checkLaunch(const Kernel &kernel, const Grid &grid,
                          std::span<const BufferBinding> buffers, std::span<const int64_t> scalars);
 Fail unsupported(const DeviceInfo &device, Feature feature);

@@ -128,6 +128,28 @@ TEST_P(Conformance, WhatWasWrittenIsReadBack) {
   EXPECT_EQ(read(*bufferOf(bytes)), expected(bytes));
 }
 
+TEST_P(Conformance, AReadbackHasTheBytesAsTheyWereBeforeLaterCommands) {
+  auto memory = bufferOf({1, 2, 3, 4, 5});
+  auto readback = good(device_->createReadback(8));
+  EXPECT_TRUE(stream_->beginRead(*memory, 1, 4, *readback, 0).has_value());
+  EXPECT_TRUE(stream_->beginRead(*memory, 0, 2, *readback, 6).has_value());
+  EXPECT_TRUE(stream_->fill(*memory, 0, 5, 9).has_value());
+  const std::span<const uint8_t> found = good(readback->wait());
+  ASSERT_EQ(found.size(), 8u);
+  EXPECT_EQ(std::vector(found.begin(), found.begin() + 4), expected({2, 3, 4, 5}));
+  EXPECT_EQ(std::vector(found.begin() + 6, found.end()), expected({1, 2}));
+  EXPECT_EQ(read(*memory), expected({9, 9, 9, 9, 9}));
+}
+
+TEST_P(Conformance, AReadBeyondAReadbackOrItsBufferIsRefused) {
+  auto memory = buffer(4);
+  auto readback = good(device_->createReadback(6));
+  EXPECT_EQ(codeOf(stream_->beginRead(*memory, 0, 4, *readback, 3)), Code::InvalidArgument);
+  EXPECT_EQ(codeOf(stream_->beginRead(*memory, 1, 4, *readback, 0)), Code::InvalidArgument);
+  EXPECT_EQ(codeOf(stream_->beginRead(*memory, 0, 4, *readback, UINT64_MAX)),
+            Code::InvalidArgument);
+}
+
 TEST_P(Conformance, ACopyMovesTheRangeAndNothingElse) {
   auto src = bufferOf({1, 2, 3, 4, 5});
   auto dst = bufferOf({9, 9, 9, 9, 9});

@@ -517,6 +517,37 @@ TEST_F(CudaDriver, AReadFromAHungDeviceEndsToo) {
   EXPECT_EQ(errorOf(stream_->read(*memory, 0, bytes)).code, Code::DeviceLost);
 }
 
+TEST_F(CudaDriver, AReadbackWaitsForNoLaterCommand) {
+  open();
+  auto memory = device_->allocate(4).value();
+  auto readback = device_->createReadback(4).value();
+  ASSERT_TRUE(stream_->fill(*memory, 0, 4, 1).has_value());
+  ASSERT_TRUE(stream_->beginRead(*memory, 0, 4, *readback, 0).has_value());
+  ASSERT_TRUE(stream_->fill(*memory, 0, 4, 2).has_value());
+  EXPECT_EQ(readback->wait().value()[3], 1);
+  const auto &address = *fake::library().buffers.begin();
+  EXPECT_EQ(fake::at<uint8_t>(address.first), 1) << "it waited for the second fill";
+}
+
+TEST_F(CudaDriver, AReadbackEndsAfterTheTransfersThatFillIt) {
+  open();
+  auto memory = device_->allocate(4).value();
+  auto readback = device_->createReadback(4).value();
+  ASSERT_TRUE(stream_->beginRead(*memory, 0, 4, *readback, 0).has_value());
+  readback.reset();
+  stream_.reset();
+  EXPECT_EQ(fake::library().abandoned, 0u);
+}
+
+TEST_F(CudaDriver, AReadbackFromAHungDeviceEndsToo) {
+  open(0.05);
+  auto memory = device_->allocate(4).value();
+  auto readback = device_->createReadback(4).value();
+  ASSERT_TRUE(stream_->beginRead(*memory, 0, 4, *readback, 0).has_value());
+  fake::library().hangs = true;
+  EXPECT_EQ(errorOf(readback->wait()).code, Code::DeviceLost);
+}
+
 TEST_F(CudaDriver, AWriteOfManySegmentsKeepsItsOrderAndBytes) {
   open();
   std::vector<uint8_t> bytes((40 << 20) + 12345), found(bytes.size());

@@ -124,14 +124,16 @@ inline std::map<std::string, Function> testFunctions() {
   return functions;
 }
 
+// All commands, or those up to where the event was recorded last; none where it is done.
 inline void drain(FakeStream &stream, const void *untilEvent = nullptr) {
-  while (!stream.queue.empty()) {
+  std::size_t left = stream.queue.size();
+  while (untilEvent && left > 0 && stream.queue[left - 1].event != untilEvent)
+    --left;
+  for (; left > 0; --left) {
     const Command command = std::move(stream.queue.front());
     stream.queue.pop_front();
     if (command.run)
       command.run();
-    if (untilEvent && command.event == untilEvent)
-      return;
   }
 }
 

@@ -134,6 +134,22 @@ private:
   Counted counted_;
 };
 
+class ChaosReadback final : public Readback {
+public:
+  ChaosReadback(std::unique_ptr<Readback> inner, Fate &fate)
+      : inner_(std::move(inner)), fate_(fate) {}
+
+  Result<std::span<const uint8_t>> wait() override {
+    SINTER_TRY(fate_.alive());
+    return inner_->wait();
+  }
+  Readback &inner() { return *inner_; }
+
+private:
+  std::unique_ptr<Readback> inner_;
+  Fate &fate_;
+};
+
 Buffer &innerOf(Buffer &buffer) {
   return static_cast<ChaosBuffer &>(buffer).inner();
 }
@@ -174,6 +190,12 @@ public:
   Result<void> read(const Buffer &src, uint64_t offset, std::span<uint8_t> bytes) override {
     SINTER_TRY(fate_.command());
     return inner_->read(innerOf(src), offset, bytes);
+  }
+  Result<void> beginRead(const Buffer &src, uint64_t offset, uint64_t bytes, Readback &into,
+                         uint64_t at) override {
+    SINTER_TRY(fate_.command());
+    return inner_->beginRead(innerOf(src), offset, bytes,
+                             static_cast<ChaosReadback &>(into).inner(), at);
   }
   Result<void> record(Event &event) override {
     SINTER_TRY(fate_.command());
@@ -249,6 +271,11 @@ public:
     SINTER_TRY(fate_.alive());
     SINTER_ASSIGN(auto event, inner_->createEvent());
     return std::make_unique<ChaosEvent>(std::move(event), fate_.ledger());
+  }
+  Result<std::unique_ptr<Readback>> createReadback(uint64_t bytes) override {
+    SINTER_TRY(fate_.alive());
+    SINTER_ASSIGN(auto readback, inner_->createReadback(bytes));
+    return std::make_unique<ChaosReadback>(std::move(readback), fate_);
   }
   void parallelFor(int64_t count, HostTask task, void *context) override {
     inner_->parallelFor(count, task, context);

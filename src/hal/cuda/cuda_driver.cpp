@@ -45,6 +45,9 @@ public:
   Result<std::unique_ptr<Event>> createEvent() override {
     return cuda::CudaEvent::create(*context_);
   }
+  Result<std::unique_ptr<Readback>> createReadback(uint64_t bytes) override {
+    return cuda::CudaReadback::create(*context_, bytes);
+  }
   Result<PeakRate> peakRate(Arithmetic arithmetic) override {
     const cuda::DeviceLimits &limits = context_->limits();
     SINTER_ASSIGN(const uint32_t products, cuda::productsPerClock(limits.capability, arithmetic));

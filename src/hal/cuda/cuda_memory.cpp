@@ -12,6 +12,49 @@ constexpr uint64_t kLeastSplitBytes = 64 << 10;
 
 } // namespace
 
+Result<std::unique_ptr<CudaReadback>> CudaReadback::create(Context &context, uint64_t bytes) {
+  SINTER_TRY(context.enter());
+  std::unique_ptr<CudaReadback> readback(new CudaReadback(context, bytes));
+  const Api &api = context.api();
+  const OutsideOfCaptures outside(api);
+  SINTER_TRY(
+      context.check(api.eventCreate(&readback->done_, kEventDisableTiming), "cuEventCreate"));
+  void *memory = nullptr;
+  SINTER_TRY(context.check(
+      api.memHostAlloc(&memory, std::max<uint64_t>(bytes, 1), kHostAllocDefault),
+      "cuMemHostAlloc"));
+  readback->memory_ = static_cast<uint8_t *>(memory);
+  return readback;
+}
+
+CudaReadback::~CudaReadback() {
+  if (!context_.enterToRelease())
+    return;
+  // The device may still write the memory.
+  if (done_)
+    (void)context_.wait(done_);
+  if (!context_.enterToRelease())
+    return;
+  const OutsideOfCaptures outside(context_.api());
+  if (done_)
+    context_.api().eventDestroy(done_);
+  if (memory_)
+    context_.api().memFreeHost(memory_);
+}
+
+Result<std::span<const uint8_t>> CudaReadback::wait() {
+  SINTER_TRY(context_.enter());
+  SINTER_TRY(context_.wait(done_)); // an event that was never recorded is done
+  return std::span<const uint8_t>(memory_, bytes_);
+}
+
+Result<void> CudaReadback::begin(DevicePtr src, uint64_t bytes, uint64_t at, StreamHandle stream) {
+  const Api &api = context_.api();
+  SINTER_TRY(context_.check(api.memcpyDtoHAsync(memory_ + at, src, bytes, stream),
+                            "cuMemcpyDtoHAsync"));
+  return context_.check(api.eventRecord(done_, stream), "cuEventRecord");
+}
+
 Result<void> StagingRing::create() {
   if (memory_)
     return {};

@@ -18,6 +18,25 @@ private:
   DevicePtr address_;
 };
 
+// Pinned memory that the device writes while the host goes on.
+class CudaReadback final : public Readback {
+public:
+  static Result<std::unique_ptr<CudaReadback>> create(Context &context, uint64_t bytes);
+  ~CudaReadback() override;
+
+  Result<std::span<const uint8_t>> wait() override;
+  Result<void> begin(DevicePtr src, uint64_t bytes, uint64_t at, StreamHandle stream);
+  uint64_t bytes() const { return bytes_; }
+
+private:
+  CudaReadback(Context &context, uint64_t bytes) : context_(context), bytes_(bytes) {}
+
+  Context &context_;
+  uint64_t bytes_;
+  uint8_t *memory_ = nullptr;
+  EventHandle done_ = nullptr; // of the last transfer
+};
+
 // Transfers between host memory and the device in the order of one stream. Pinned memory, made at
 // the first transfer, is cut into segments; many small writes share one.
 class StagingRing {

@@ -170,6 +170,17 @@ Result<void> CudaStream::read(const Buffer &src, uint64_t offset, std::span<uint
   return staging_.read(bytes, addressOf(src, offset));
 }
 
+Result<void> CudaStream::beginRead(const Buffer &src, uint64_t offset, uint64_t bytes,
+                                   Readback &into, uint64_t at) {
+  auto &readback = static_cast<CudaReadback &>(into);
+  SINTER_TRY(checkBeginRead(src, offset, bytes, readback.bytes(), at));
+  SINTER_TRY(notCaptured("read"));
+  if (bytes == 0)
+    return {};
+  SINTER_TRY(context_.enter());
+  return readback.begin(addressOf(src, offset), bytes, at, handle_);
+}
+
 Result<void> CudaStream::record(Event &event) {
   SINTER_TRY(context_.enter());
   return static_cast<CudaEvent &>(event).record(handle_);

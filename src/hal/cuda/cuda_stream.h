@@ -48,6 +48,8 @@ public:
   Result<void> fill(Buffer &dst, uint64_t offset, uint64_t bytes, uint8_t value) override;
   Result<void> write(Buffer &dst, uint64_t offset, std::span<const uint8_t> bytes) override;
   Result<void> read(const Buffer &src, uint64_t offset, std::span<uint8_t> bytes) override;
+  Result<void> beginRead(const Buffer &src, uint64_t offset, uint64_t bytes, Readback &into,
+                         uint64_t at) override;
   Result<void> record(Event &event) override;
   Result<void> synchronize() override;
   Result<void> beginCapture() override;

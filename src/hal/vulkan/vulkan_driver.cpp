@@ -60,6 +60,11 @@ public:
     SINTER_TRY(context_->alive());
     return VulkanEvent::create(*context_, info_);
   }
+  Result<std::unique_ptr<Readback>> createReadback(uint64_t bytes) override {
+    SINTER_TRY(context_->alive());
+    SINTER_ASSIGN(MemoryRange memory, memory_.allocate(MemoryUse::Staging, bytes));
+    return std::make_unique<VulkanReadback>(std::move(memory), bytes);
+  }
 
 private:
   explicit VulkanDevice(std::unique_ptr<Context> context)

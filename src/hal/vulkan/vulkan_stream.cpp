@@ -54,6 +54,17 @@ Result<void> VulkanGraph::submit(const std::shared_ptr<Timeline> &timeline) cons
   return {};
 }
 
+VulkanReadback::~VulkanReadback() {
+  if (timeline_)
+    (void)timeline_->wait(number_).has_value(); // a lost device has nothing to wait for
+}
+
+Result<std::span<const uint8_t>> VulkanReadback::wait() {
+  if (timeline_)
+    SINTER_TRY(timeline_->wait(number_));
+  return std::span<const uint8_t>(memory_.host(), bytes_);
+}
+
 Result<std::unique_ptr<VulkanStream>> VulkanStream::create(Memory &memory, const DeviceInfo &info) {
   SINTER_TRY(memory.context().alive());
   std::unique_ptr<VulkanStream> stream(new VulkanStream(memory, info));
@@ -222,6 +233,20 @@ Result<void> VulkanStream::read(const Buffer &src, uint64_t offset, std::span<ui
     return stagedRead(rangeOf(src), offset, bytes);
   SINTER_TRY(synchronize());
   std::memcpy(bytes.data(), src.host().data() + offset, bytes.size());
+  return {};
+}
+
+Result<void> VulkanStream::beginRead(const Buffer &src, uint64_t offset, uint64_t bytes,
+                                     Readback &into, uint64_t at) {
+  auto &readback = static_cast<VulkanReadback &>(into);
+  SINTER_TRY(checkBeginRead(src, offset, bytes, readback.bytes(), at));
+  SINTER_TRY(refuseWhileCapturing("read"));
+  if (bytes == 0)
+    return {};
+  SINTER_ASSIGN(Batch *const batch, batchFor(0));
+  batch->copy(readback.memory(), at, rangeOf(src), offset, bytes);
+  SINTER_TRY(flush());
+  readback.note(timeline_);
   return {};
 }
 

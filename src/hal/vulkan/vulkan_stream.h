@@ -32,6 +32,26 @@ private:
   mutable std::vector<Use> uses_; // the last one on each stream
 };
 
+class VulkanReadback final : public Readback {
+public:
+  VulkanReadback(MemoryRange memory, uint64_t bytes) : memory_(std::move(memory)), bytes_(bytes) {}
+  ~VulkanReadback() override;
+
+  Result<std::span<const uint8_t>> wait() override;
+  const MemoryRange &memory() const { return memory_; }
+  uint64_t bytes() const { return bytes_; }
+  void note(std::shared_ptr<Timeline> timeline) {
+    timeline_ = std::move(timeline);
+    number_ = timeline_->submitted();
+  }
+
+private:
+  MemoryRange memory_;
+  uint64_t bytes_;
+  std::shared_ptr<Timeline> timeline_; // of the stream that fills it
+  uint64_t number_ = 0;                // the last submission that does
+};
+
 class VulkanStream final : public Stream {
 public:
   static Result<std::unique_ptr<VulkanStream>> create(Memory &memory, const DeviceInfo &info);
@@ -45,6 +65,8 @@ public:
   Result<void> fill(Buffer &dst, uint64_t offset, uint64_t bytes, uint8_t value) override;
   Result<void> write(Buffer &dst, uint64_t offset, std::span<const uint8_t> bytes) override;
   Result<void> read(const Buffer &src, uint64_t offset, std::span<uint8_t> bytes) override;
+  Result<void> beginRead(const Buffer &src, uint64_t offset, uint64_t bytes, Readback &into,
+                         uint64_t at) override;
   Result<void> record(Event &event) override;
   Result<void> synchronize() override;
   void endStep() override;

@@ -12,4 +12,9 @@ namespace sinter {
 Result<TokenId> chooseToken(const StepRows &rows, size_t index, Sampler *sampler,
                             std::span<const TokenId> suppressed, SamplerScratch &scratch);
 
+// The same; nothing, and the sampler is as before, where it takes the whole row and that is gone.
+Result<std::optional<TokenId>> chooseIfThere(const StepRows &rows, size_t index, Sampler *sampler,
+                                             std::span<const TokenId> suppressed,
+                                             SamplerScratch &scratch);
+
 } // namespace sinter

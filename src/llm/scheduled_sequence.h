@@ -35,6 +35,11 @@ struct ScheduledSequence {
   bool lostDraftTurn = false;
   uint32_t lateMasks = 0; // that a step did not wait for
   size_t draftedTokens = 0, acceptedDrafts = 0;
+  // Of steps that are under way: rows of an earlier epoch are thrown away.
+  uint64_t epoch = 0;
+  int32_t rowUnderWay = -1; // while the step after it is planned; -1: none
+  bool keepsRow = false;    // the largest logits did not decide once
+  uint64_t guesses = 0, wrongGuesses = 0;
   std::optional<Result<Generation>> result; // once it has ended
 
   bool hasBegun() const { return rank != UINT64_MAX; }

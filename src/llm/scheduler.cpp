@@ -27,12 +27,20 @@ bool takesDrafts(const RunnerLimits &limits) {
          });
 }
 
+// Whether a sequence can take its last row back: no state has moved on, and the row after it, which
+// may be written already, lies where no row is that is still read.
+bool canTakeBack(const RunnerLimits &limits) {
+  return limits.stateSlots == 0 &&
+         (limits.stepTokens > 1 || std::ranges::none_of(limits.kvGroups, &KvGroupPages::isRing));
+}
+
 } // namespace
 
 Scheduler::Scheduler(StepRunner &runner, PagePool &pages, const Tokenizer &tokenizer,
                      const SchedulerOptions &options)
     : runner_(runner), pool_(pages), tokenizer_(tokenizer), options_(options),
-      takesDrafts_(takesDrafts(runner.limits())), queues_(std::make_unique<FairShares>()),
+      takesDrafts_(takesDrafts(runner.limits())),
+      overlaps_(options.overlap && canTakeBack(runner.limits())), queues_(std::make_unique<FairShares>()),
       waiting_(std::make_unique<WaitingLine>()), budget_(0, 0, 0), batchLimit_(1, 1) {
   const RunnerLimits &limits = runner.limits();
   options_.sequences = std::clamp(std::min(limits.stepSequences, limits.stepTokens), 1u,
@@ -46,7 +54,9 @@ Scheduler::Scheduler(StepRunner &runner, PagePool &pages, const Tokenizer &token
     cache_ = std::make_unique<PrefixCache>(pages, limits);
 }
 
-Scheduler::~Scheduler() = default;
+Scheduler::~Scheduler() {
+  dropUnderWay();
+}
 
 uint32_t Scheduler::mostRunning() const {
   return batchLimit_.sequences();
@@ -126,6 +136,16 @@ bool Scheduler::step() {
   endCancelled();
   endExpired();
   chooseHeld();
+  if (underWay_)
+    stepAhead();
+  else
+    stepNow();
+  deliver();
+  stepping_ = false;
+  return !idle();
+}
+
+void Scheduler::stepNow() {
   beginWaiting();
   adoptRowsOfRunning();
   makeDrafts();
@@ -137,14 +157,14 @@ bool Scheduler::step() {
     } else {
       planDecode();
     }
-    if (!plan_.empty())
+    sources_.clear();
+    if (*phase == Phase::Decode && mayBeginAhead())
+      underWay_ = beginPlanned();
+    else if (!plan_.empty())
       run(*phase);
   } else {
     waitForMask();
   }
-  deliver();
-  stepping_ = false;
-  return !idle();
 }
 
 void Scheduler::endAll(const Status &error) {
@@ -153,6 +173,7 @@ void Scheduler::endAll(const Status &error) {
     end(*sequence, error);
   waiting_->forEach([&](Sequence &sequence) { end(sequence, error); });
   collectEnded();
+  dropUnderWay();
   deliver();
 }
 
@@ -396,16 +417,21 @@ void Scheduler::choose(Sequence &sequence, const StepRows &rows, size_t row) {
   if (sequence.request.maxTokens == 0)
     return end(sequence, StopReason::TokenLimit);
   if (TokenConstraint *constraint = sequence.constraint(); constraint && !constraint->isReady()) {
+    if (!rows.hasRow(row))
+      return takeBack(sequence);
     if (auto held = hold(sequence, rows, row); !held)
       end(sequence, std::move(held).error());
     return;
   }
   Sampler *sampler = sequence.request.sampler ? &*sequence.request.sampler : nullptr;
-  auto token = chooseToken(rows, row, sampler, tokenizer_.suppressed(), scratch_);
-  if (!token)
-    return end(sequence, std::move(token).error());
+  auto chosen = chooseIfThere(rows, row, sampler, tokenizer_.suppressed(), scratch_);
+  if (!chosen)
+    return end(sequence, std::move(chosen).error());
+  if (!*chosen)
+    return takeBack(sequence);
+  const TokenId token = **chosen;
   if (sampler)
-    sampler->accept(*token);
+    sampler->accept(token);
   if (sequence.generatedTokens() == 0) {
     sequence.firstToken = now_;
     if (const ReuseSink &sink = sequence.request.onReuse)
@@ -413,12 +439,12 @@ void Scheduler::choose(Sequence &sequence, const StepRows &rows, size_t row) {
   } else {
     ++sequence.decodeSteps;
   }
-  if (!sequence.request.ignoreEndTokens && endsAnswer(tokenizer_, *token))
+  if (!sequence.request.ignoreEndTokens && endsAnswer(tokenizer_, token))
     return end(sequence, StopReason::EndToken);
   ++sequence.share->served;
-  if (auto told = tellLogits(sequence, *token, rows, row); !told)
+  if (auto told = tellLogits(sequence, token, rows, row); !told)
     return end(sequence, std::move(told).error());
-  take(sequence, *token);
+  take(sequence, token);
 }
 
 void Scheduler::take(Sequence &sequence, TokenId token) {

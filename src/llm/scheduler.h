@@ -15,6 +15,12 @@
 // steps and changes no token. There are none where phases differ in bits, or where a sequence has
 // a state or layers that forget rows.
 //
+// With SchedulerOptions::overlap a decode step begins while the host still has the tokens of the
+// step before to learn (scheduler_ahead.cpp). The device guesses these; the host chooses them as
+// ever. A row that followed a wrong guess, or a sequence that ended, is thrown away. A sequence
+// whose token the device cannot guess sits out one step; the others go on. Nothing is preempted
+// while a step is under way.
+//
 // Requests wait in queues by name. The next one that begins has the highest priority, and of these
 // the queue that was served the fewest tokens. It begins as soon as the block pool has pages for
 // what it holds, and a slot for its state where the model has states; none passes it meanwhile, so
@@ -38,6 +44,7 @@
 #include "llm/prefill_budget.h"
 #include "llm/prefill_shares.h"
 #include "llm/sampler/sampler.h"
+#include "llm/token_guess.h"
 
 #include <atomic>
 #include <chrono>
@@ -107,6 +114,9 @@ struct SchedulerOptions {
   double prefillRatio = 0;
   // Decodes only while there is nothing to prefill, for whoever waits for all answers.
   bool prefillFirst = false;
+  // Begins decode steps before the tokens of the step before are chosen, where the runner runs
+  // ahead.
+  bool overlap = false;
   bool prefixCache = false; // ignored where PrefixCache::check() says that there is none
 };
 
@@ -116,7 +126,10 @@ struct SchedulerCounters {
   uint64_t heldRows = 0; // that had to wait for a mask
   // Tokens of drafts that were computed, and those of them that were chosen.
   uint64_t draftedTokens = 0, acceptedDrafts = 0;
-  uint64_t rows = 0;           // of all steps
+  // Decode steps that began before the tokens of the step before were chosen, and rows of them that
+  // were thrown away.
+  uint64_t aheadSteps = 0, thrownRows = 0;
+  uint64_t rows = 0;           // of all steps, but for those
   uint64_t recomputedRows = 0; // of preempted sequences
   uint64_t preemptions = 0;    // sequences whose pages others needed
   uint64_t reusedTokens = 0;   // of prompts, that were in the prefix cache
@@ -177,6 +190,17 @@ private:
     uint32_t rows;
   };
 
+  // A decode step that the runner has begun, with a row of each sequence.
+  struct StepUnderWay {
+    struct Row {
+      RequestId request;
+      uint64_t epoch;
+      bool hasGuess;
+    };
+    std::vector<Row> rows;
+    SchedulerClock::time_point began;
+  };
+
   uint32_t contextOf(const Request &request) const;
   Result<void> checkFits(const Request &request) const;
   Sequence *find(RequestId id) const;
@@ -198,7 +222,22 @@ private:
   void planDecode();
   bool makeRoom(Sequence &sequence);
   void preemptLast();
+  void stepNow();
   void run(Phase phase);
+  // scheduler_ahead.cpp
+  bool mayBeginAhead() const;
+  RowOrder orderOf(const Sequence &sequence, bool follows) const;
+  bool goesOn(const Sequence &sequence) const;
+  Sequence *sequenceOf(const StepUnderWay::Row &row) const;
+  void markRowsUnderWay();
+  bool planAhead();
+  std::optional<StepUnderWay> beginPlanned();
+  void stepAhead();
+  void finish(const StepUnderWay &step);
+  void acceptGuessed(Sequence &sequence, const StepUnderWay::Row &planned, const StepRows &rows,
+                     size_t row);
+  void takeBack(Sequence &sequence);
+  void dropUnderWay();
   void measure(Phase phase, SchedulerClock::duration time);
   void addToBatch(const Part &part, Phase phase);
   void accept(const Part &part, const StepRows &rows, size_t &row);
@@ -222,7 +261,7 @@ private:
   PagePool &pool_;
   const Tokenizer &tokenizer_;
   SchedulerOptions options_;
-  bool takesDrafts_;
+  bool takesDrafts_, overlaps_;
   uint64_t nextNumber_ = 0;
   uint64_t nextRank_ = 0;
   std::unordered_map<uint64_t, Sequence *> live_; // by number
@@ -246,9 +285,12 @@ private:
   BatchLimit batchLimit_;
   PrefillShares shares_;
   std::vector<BatchPart> parts_;
+  std::vector<int32_t> sources_; // of plan_, in a step that is begun ahead
+  std::vector<RowOrder> orders_;
   Batch batch_;
   SamplerScratch scratch_;
   SchedulerClock::time_point now_; // when its logits came
+  std::optional<StepUnderWay> underWay_;
 };
 
 } // namespace sinter

@@ -52,7 +52,7 @@ void Scheduler::waitForDrafts() {
   const auto start = SchedulerClock::now();
   for (const SequencePtr &sequence : running_) {
     TokenConstraint *constraint = sequence->constraint();
-    if (!constraint || constraint->isReady() || sequence->lateMasks == kMostLate)
+    if (!constraint || sequence->rowUnderWay >= 0 || constraint->isReady() || sequence->lateMasks == kMostLate)
       continue;
     const auto left = kPatience - (SchedulerClock::now() - start);
     if (left.count() <= 0)
@@ -68,7 +68,7 @@ void Scheduler::makeDrafts() {
     return;
   waitForDrafts();
   for (const SequencePtr &sequence : running_) {
-    sequence->draftRows = draftOf(*sequence);
+    sequence->draftRows = sequence->rowUnderWay < 0 ? draftOf(*sequence) : 0;
     if (sequence->draftRows > 0 &&
         !sequence->pages.reserve(sequence->cachedRows + 1 + sequence->draftRows))
       sequence->draftRows = 0;

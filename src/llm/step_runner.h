@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "llm/batch.h"
 #include "llm/sampler/known_logits.h"
+#include "llm/token_guess.h"
 
 #include <algorithm>
 #include <functional>
@@ -50,6 +51,14 @@ struct RunnerLimits {
   }
 };
 
+// What a step that is begun ahead is told beside its batch.
+struct StepOrders {
+  // Of each token: the row of the step begun before it whose guess the token is. -1: the batch has
+  // it.
+  std::span<const int32_t> sources;
+  std::span<const RowOrder> rows; // of each row of logits
+};
+
 // The rows of logits of a step, valid until the runner's next call.
 class StepRows {
 public:
@@ -62,6 +71,18 @@ public:
            std::span<const TokenId> topTokens, size_t topCount)
       : length_(length), read_(std::move(read)), topLogits_(topLogits), topTokens_(topTokens),
         topCount_(topCount) {}
+
+  // Of a step that was begun ahead: its guesses, and whether a later step has taken the place of
+  // the rows that were not to be kept.
+  void setGuesses(std::span<const TokenId> guesses, std::span<const uint8_t> kept, bool replaced) {
+    guesses_ = guesses;
+    kept_ = kept;
+    replaced_ = replaced;
+  }
+  // What the device took the row's token for; -1: nothing.
+  TokenId guess(size_t index) const { return guesses_.empty() ? -1 : guesses_[index]; }
+  // Whether row() works.
+  bool hasRow(size_t index) const { return !replaced_ || kept_[index]; }
 
   // All logits of a row, which may have to be copied from the device; valid until the next call.
   Result<std::span<const float>> row(size_t index) const {
@@ -82,6 +103,9 @@ private:
   std::span<const float> topLogits_;
   std::span<const TokenId> topTokens_;
   size_t topCount_ = 0;
+  std::span<const TokenId> guesses_;
+  std::span<const uint8_t> kept_;
+  bool replaced_ = false;
 };
 
 // Keeps the KV cache from step to step. For one thread.
@@ -99,6 +123,19 @@ public:
   virtual Result<StepRows> stepToChoose(const Batch &batch) {
     SINTER_ASSIGN(const std::span<const float> rows, step(batch));
     return StepRows(rows, limits().rowLength());
+  }
+
+  // Whether it takes steps whose tokens the host does not know yet.
+  virtual bool runsAhead() const { return false; }
+  // Begins a decode step, behind the one begun before, and returns; at most two are under way. An
+  // error is that of step(), and no step was begun. Of runners that run ahead.
+  virtual Result<void> begin(const Batch &batch, const StepOrders &orders) {
+    return fail(Code::Unsupported, "this runner begins no steps ahead");
+  }
+  // Waits for the step that was begun first of those under way. Its rows are valid until the
+  // runner's next call.
+  virtual Result<StepRows> finish() {
+    return fail(Code::Unsupported, "this runner begins no steps ahead");
   }
 };
 

@@ -5,11 +5,13 @@
 #pragma once
 
 #include "llm/batch_memory.h"
+#include "llm/guess_of.h"
 #include "llm/step_runner.h"
 #include "llm/top_of.h"
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <set>
 
 namespace sinter {
@@ -30,6 +32,9 @@ public:
   // hand.
   size_t topCount = 0;
   int64_t rowsRead = 0;
+  // Takes steps ahead, if so, and guesses another token for every so many rows; 0: for none.
+  bool ahead = false;
+  int64_t wrongEvery = 0;
 
   const RunnerLimits &limits() const override { return limits_; }
 
@@ -65,7 +70,67 @@ public:
     return StepRows(read, length, top_.logits, top_.tokens, count);
   }
 
+  bool runsAhead() const override { return ahead; }
+  // The device does the step at once; the host may only see it at finish().
+  Result<void> begin(const Batch &batch, const StepOrders &orders) override {
+    EXPECT_LT(underWay_.size(), 2u);
+    Batch known = batch;
+    for (size_t i = 0; i < known.tokens.size(); ++i)
+      if (const int32_t source = orders.sources[i]; source >= 0)
+        known.tokens[i] = guesses_.at(static_cast<size_t>(source));
+    Begun begun{step(known).transform([](auto rows) {
+                  return std::vector<float>(rows.begin(), rows.end());
+                }),
+                {}, {}, {}};
+    guesses_.assign(orders.rows.size(), 0); // whatever the device makes of it
+    for (const RowOrder &row : orders.rows)
+      begun.kept.push_back(row.isKept);
+    if (begun.rows) {
+      begun.top.set(*begun.rows, limits_.vocabSize, std::max<size_t>(topCount, 1));
+      for (size_t row = 0; row < orders.rows.size(); ++row)
+        guesses_[row] = guess(begun, row, orders.rows[row].guess);
+    }
+    begun.guesses = guesses_;
+    underWay_.push_back(std::move(begun));
+    return {};
+  }
+  Result<StepRows> finish() override {
+    EXPECT_FALSE(underWay_.empty());
+    finished_ = std::move(underWay_.front());
+    underWay_.pop_front();
+    if (!finished_.rows)
+      return Fail(finished_.rows.error());
+    const size_t length = limits_.vocabSize, count = std::max<size_t>(topCount, 1);
+    const bool replaced = !underWay_.empty();
+    const auto read = [this, length, replaced](size_t row) -> Result<std::span<const float>> {
+      EXPECT_TRUE(!replaced || finished_.kept[row]) << "the row is gone";
+      ++rowsRead;
+      return std::span<const float>(*finished_.rows).subspan(row * length, length);
+    };
+    StepRows rows(read, length, finished_.top.logits, finished_.top.tokens, count);
+    rows.setGuesses(finished_.guesses, finished_.kept, replaced);
+    return rows;
+  }
+
 private:
+  struct Begun {
+    Result<std::vector<float>> rows;
+    TopOfRows top;
+    std::vector<TokenId> guesses;
+    std::vector<uint8_t> kept;
+  };
+
+  TokenId guess(const Begun &begun, size_t row, const GuessRule &rule) {
+    const size_t count = begun.top.tokens.size() / guesses_.size();
+    const TokenId token = guessOf({std::span(begun.top.logits).subspan(row * count, count),
+                                   std::span(begun.top.tokens).subspan(row * count, count),
+                                   limits_.vocabSize},
+                                  rule);
+    if (token < 0 || wrongEvery == 0 || ++guessed_ % wrongEvery != 0)
+      return std::max(token, 0);
+    return (token + 1) % static_cast<TokenId>(limits_.vocabSize);
+  }
+
   static uint64_t mix(uint64_t hash, uint64_t value) {
     hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
     return hash ^ (hash >> 29);
@@ -101,6 +166,10 @@ private:
   BatchMemory memory_;
   std::vector<float> logits_, row_;
   TopOfRows top_;
+  std::vector<TokenId> guesses_; // of the newest step
+  std::deque<Begun> underWay_;
+  Begun finished_{std::vector<float>(), {}, {}, {}};
+  int64_t guessed_ = 0;
 };
 
 } // namespace sinter

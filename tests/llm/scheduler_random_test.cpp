@@ -61,7 +61,14 @@ SchedulerOptions randomOptions(Dice &dice) {
           .waiting = 1000,
           .promptTokens = dice(1, 20),
           .prefillFirst = dice.oneIn(4),
+          .overlap = true,
           .prefixCache = !dice.oneIn(4)};
+}
+
+void randomDevice(Dice &dice, HashRunner &runner) {
+  runner.topCount = dice.oneIn(2) ? 0 : dice(1, runner.limits().vocabSize);
+  runner.ahead = dice.oneIn(2);
+  runner.wrongEvery = dice.oneIn(2) ? 0 : dice(1, 30);
 }
 
 // Random tokens, often behind the head of a prompt and answer that came before.
@@ -125,16 +132,18 @@ bool isHeadOf(const std::vector<TokenId> &head, const std::vector<TokenId> &whol
 }
 
 TEST(SchedulerRandom, EachRequestGetsWhatItGetsAlone) {
-  uint64_t preemptions = 0, hits = 0, hitsOfStates = 0;
+  uint64_t preemptions = 0, hits = 0, hitsOfStates = 0, ahead = 0, thrown = 0;
   int64_t rowsRead = 0;
   for (int round = 0; round < kRounds && !testing::Test::HasFailure(); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     Dice dice(static_cast<uint32_t>(round));
     const RunnerLimits limits = randomLimits(dice);
     Desk desk(limits, randomOptions(dice));
-    desk.runner.topCount = dice.oneIn(2) ? 0 : dice(1, limits.vocabSize);
+    randomDevice(dice, desk.runner);
     runAtRandom(desk, dice, false);
     desk.expectAllAsAlone();
+    ahead += desk.scheduler.counters().aheadSteps;
+    thrown += desk.scheduler.counters().thrownRows;
     rowsRead += desk.runner.rowsRead;
     preemptions += desk.scheduler.counters().preemptions;
     (limits.stateSlots ? hitsOfStates : hits) += desk.scheduler.counters().prefixHits;
@@ -143,6 +152,8 @@ TEST(SchedulerRandom, EachRequestGetsWhatItGetsAlone) {
   EXPECT_GT(hits, 60u) << "few prompts had a head that was computed before";
   EXPECT_GT(hitsOfStates, 10u) << "few prompts went on from a kept state";
   EXPECT_GT(preemptions, 100u) << "the pools were never too small";
+  EXPECT_GT(ahead, 1000u) << "few steps began ahead";
+  EXPECT_GT(thrown, 100u) << "few rows were begun in vain";
 }
 
 TEST(SchedulerRandom, CancelledRequestsGetAHeadOfItAndTheOthersAllOfIt) {
@@ -152,6 +163,7 @@ TEST(SchedulerRandom, CancelledRequestsGetAHeadOfItAndTheOthersAllOfIt) {
     Dice dice(static_cast<uint32_t>(1000 + round));
     const RunnerLimits limits = randomLimits(dice);
     Desk desk(limits, randomOptions(dice));
+    randomDevice(dice, desk.runner);
     runAtRandom(desk, dice, true);
     for (const Client &client : desk.clients) {
       if (!client.endedWith(StopReason::Cancelled)) {
@@ -173,6 +185,7 @@ TEST(SchedulerRandom, FailingStepsEndTheirRequestsWithTheErrorAndNoOthers) {
     Dice dice(static_cast<uint32_t>(2000 + round));
     const RunnerLimits limits = randomLimits(dice);
     Desk desk(limits, randomOptions(dice));
+    randomDevice(dice, desk.runner);
     for (int64_t step = dice(0, 30); step < 2000; step += dice(1, 60))
       desk.runner.failAt.insert(step);
     runAtRandom(desk, dice, false);

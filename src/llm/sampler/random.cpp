@@ -30,9 +30,15 @@ std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint3
 }
 
 std::array<double, 2> SamplerRandom::next() {
-  const std::array<uint32_t, 4> words =
-      philox({low(position_), high(position_), 0, 0}, {low(seed_), high(seed_)});
+  const std::array<double, 2> numbers = peek(0);
   ++position_;
+  return numbers;
+}
+
+std::array<double, 2> SamplerRandom::peek(uint64_t calls) const {
+  const uint64_t position = position_ + calls;
+  const std::array<uint32_t, 4> words =
+      philox({low(position), high(position), 0, 0}, {low(seed_), high(seed_)});
   return {uniform(words[0], words[1]), uniform(words[2], words[3])};
 }
 

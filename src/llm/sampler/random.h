@@ -17,6 +17,8 @@ public:
   // Two independent numbers, uniform over the multiples of 2^-53 in [0, 1). Each token takes one
   // call, whatever steps are on.
   std::array<double, 2> next();
+  // What the call after `calls` others will give.
+  std::array<double, 2> peek(uint64_t calls) const;
 
 private:
   uint64_t seed_;

@@ -343,6 +343,25 @@ bool Sampler::isDecidedBy(const KnownLogits &known, bool isWhole) const {
   return keepsByRatioAlone() && known.unknownOrder() < RowScan::floorOfRatio(top, settings_.minP);
 }
 
+// Biases are left out: most rows' candidates have none.
+GuessRule Sampler::guessRule(uint64_t tokens) const {
+  const bool isPlain = settings_.typicalP == 1 && settings_.xtcProbability == 0 &&
+                       settings_.mirostat == 0 && !settings_.penalises() && !settings_.usesDry();
+  if (!isPlain || constraint_)
+    return {};
+  if (settings_.temperature == 0)
+    return {.topK = 1};
+  if (settings_.topK == 0 && !keepsByRatioAlone())
+    return {};
+  constexpr int64_t kMost = std::numeric_limits<uint32_t>::max();
+  return {.topK = static_cast<uint32_t>(settings_.topK ? std::min(settings_.topK, kMost) : kMost),
+          .topP = static_cast<float>(settings_.topP),
+          .minP = static_cast<float>(settings_.minP),
+          .temperature = std::max(static_cast<float>(settings_.temperature),
+                                  std::numeric_limits<float>::min()),
+          .uniform = static_cast<float>(random_.peek(tokens)[1])};
+}
+
 Result<std::optional<TokenId>> Sampler::sampleTop(const TopLogits &top, SamplerScratch &scratch) {
   if (!isOfNumbers(top) || !lowers_ || broken_ || top.rowLength < vocabulary_)
     return std::nullopt;

@@ -17,6 +17,7 @@
 #include "llm/sampler/penalties.h"
 #include "llm/sampler/random.h"
 #include "llm/sampler/steps.h"
+#include "llm/token_guess.h"
 #include "llm/tokenizer/tokenizer.h"
 
 #include <optional>
@@ -73,6 +74,10 @@ public:
   // candidates are all tokens (no top-k, and no min-p by itself), where a logit is raised or
   // +infinity, and where too few are left of them.
   Result<std::optional<TokenId>> sampleTop(const TopLogits &top, SamplerScratch &scratch);
+
+  // For the token after the next `tokens` ones. None where a device cannot follow: with penalties,
+  // DRY, a constraint, typical sampling, XTC, Mirostat, or candidates that may be all tokens.
+  GuessRule guessRule(uint64_t tokens) const;
 
   const SamplerSettings &settings() const { return settings_; }
   // The surprise in bits up to which Mirostat keeps candidates at the next token.

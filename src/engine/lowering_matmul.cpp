@@ -282,17 +282,19 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, MBucket rows,
     return steps;
   };
   SINTER_ASSIGN(Steps steps, launched(p));
-  if (!shares || p.blockM != kFewTokens)
+  if (!shares || !readsWords(p))
     return steps;
   const Expr tokens = extentOf(op.getA().getType(), 0);
   std::vector<TokenGemm> tiles = tilesOfTokens(p, epilogue.headColumns, multiple);
-  p.blockM = kManyTokens;
-  if (tiles.empty() || tiles.front().leastTokens > kFewTokens + 1)
-    tiles.insert(tiles.begin(), {kFewTokens + 1, p});
+  const int64_t more = p.blockM + 1;
+  if (more <= kManyTokens && (tiles.empty() || tiles.front().leastTokens > more)) {
+    p.blockM = kManyTokens;
+    tiles.insert(tiles.begin(), {more, p});
+  }
   for (const TokenGemm &tile : tiles) {
     SINTER_ASSIGN(Steps larger, launched(tile.gemm));
-    const Expr more = plan::maxOf(plan::add(tokens, Expr(1 - tile.leastTokens)), Expr(0));
-    steps = Steps{plan::Step{plan::If{more, std::move(larger), std::move(steps)}}};
+    const Expr beyond = plan::maxOf(plan::add(tokens, Expr(1 - tile.leastTokens)), Expr(0));
+    steps = Steps{plan::Step{plan::If{beyond, std::move(larger), std::move(steps)}}};
   }
   return steps;
 }

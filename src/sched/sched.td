@@ -330,7 +330,7 @@ def Sched_GroupDotOp : Sched_Op<"group_dot", [AllTypesMatch<["acc", "result"]>]>
   let summary = "as split_dot, of numbers that share a scale group by group along K: acc + (a . b^T) scale - sum(a) min for each group";
   let description = [{
     a is [M, K] of bf16, b [N, K / 2] of pairs of bf16, scale and min [N, groups] of f32, acc [subgroups, M, N]. b is the
-    instruction's left operand, so that a thread has scales of the rows whose accumulators it has. Products and sums of a group
+    operand of the instruction of whose rows a thread has accumulators, so that it has their scales. Products and sums of a group
     are exact to f32; each is scaled and added to the accumulators in ascending order. Where `beside` is more than 1, so many
     subgroups share b's rows instead of K, and all of them multiply all of a; acc is [1, M, N] then.
   }];

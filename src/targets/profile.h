@@ -2,6 +2,7 @@
 // and precision are chosen (src/engine/choice).
 #pragma once
 
+#include "sched/simt/depth_tile.h"
 #include "sched/simt/matrix_element.h"
 
 #include <cstdint>
@@ -40,6 +41,9 @@ struct TargetProfile {
   // Thread blocks multiply few rows by matrix instructions while subgroups share K
   // (sched/simt/split_dots), so that weights are read once for all of them.
   bool sharesDepth = false;
+  // What an instruction multiplies then beside unquantized weights, and beside quantized ones in
+  // words.
+  sched::DepthTile unquantizedTile, wordsTile;
 };
 
 } // namespace sinter::targets

@@ -21,8 +21,21 @@ using testing::Not;
 
 // ---- by numbers ----
 
-constexpr MatmulPrecision kSharing = {
-    .kind = TargetKind::Simt, .bfloatRows = true, .sharesDepth = true};
+// The instructions of NVIDIA's processors.
+constexpr sched::DepthTile kUnquantizedTile = {16, 8, 8, 2, 2}, kWordsTile = {8, 16, 8, 2, 2};
+
+constexpr MatmulPrecision kSharing = {.kind = TargetKind::Simt,
+                                      .bfloatRows = true,
+                                      .sharesDepth = true,
+                                      .unquantizedTile = kUnquantizedTile,
+                                      .wordsTile = kWordsTile};
+
+// Those of an instruction of 16 tokens and 16 columns, all of which lanes have.
+MatmulPrecision sharingSquares() {
+  MatmulPrecision rules = kSharing;
+  rules.unquantizedTile = rules.wordsTile = {16, 16, 16, 2, 2};
+  return rules;
+}
 
 kernels::Gemm shared(kernel::Element weights, int64_t n, int64_t k, int64_t columns = 0,
                      MatmulPrecision rules = kSharing) {
@@ -38,7 +51,7 @@ TEST(SharedDepth, StepsAreWholeSharesOfManyExtents) {
     for (int64_t k : {2048, 3072, 4096, 5120, 8192, 14336, 28672})
       for (int64_t columns : {0, 16, 32, 64}) {
         auto p = shared(weights, 28672, k, columns);
-        EXPECT_EQ(p.blockM, weights.isBlock() ? kFewTokens : 16);
+        EXPECT_EQ(p.blockM, weights.isBlock() ? 8 : 16);
         EXPECT_EQ(k % p.blockK, 0) << k;
         EXPECT_EQ(p.blockK % 256, 0) << k;
         EXPECT_LE(p.blockN * p.blockK, weights.isBlock() ? 32768 : 16384) << k;
@@ -73,12 +86,25 @@ TEST(SharedDepth, ReadsWordsOfMatricesThatManyProgramsRead) {
   EXPECT_EQ(interleave("q4_k", 1024, {TargetKind::Simt}), 0);
 }
 
+TEST(SharedDepth, TakesWholeInstructions) {
+  const MatmulPrecision squares = sharingSquares();
+  auto parts = [&](int64_t count) {
+    auto p = chooseGemm(kernel::F32, kernel::block("q6_k"), 28672, 4096, MBucket::One, squares);
+    return shareDepth(p, kernel::BF16, 0, count, squares) ? p.blockN : 0;
+  };
+  for (kernel::Element weights : {kernel::F16, kernel::block("q8_0")})
+    EXPECT_EQ(shared(weights, 28672, 4096, 0, squares).blockM, 16);
+  EXPECT_EQ(parts(1), 16);
+  EXPECT_EQ(parts(2), 32) << "a part's columns are one instruction's";
+}
+
 // (tokens from which on, tile) of such weights.
 std::vector<std::array<int64_t, 3>> tilesOf(const char *format, int64_t n, int64_t k,
-                                            int64_t columns = 0, int64_t multiple = 1) {
+                                            int64_t columns = 0, int64_t multiple = 1,
+                                            const MatmulPrecision &rules = kSharing) {
   std::vector<std::array<int64_t, 3>> tiles;
   for (const TokenGemm &tile :
-       tilesOfTokens(shared(kernel::block(format), n, k, columns), columns, multiple))
+       tilesOfTokens(shared(kernel::block(format), n, k, columns, rules), columns, multiple))
     tiles.push_back({tile.leastTokens, tile.gemm.blockM, tile.gemm.blockN});
   return tiles;
 }
@@ -89,6 +115,9 @@ TEST(SharedDepth, GivesManyTokensTilesOfTheirOwnWhereProgramsAreEnough) {
   EXPECT_THAT(tilesOf("q4_k", 28672, 4096), all);
   EXPECT_THAT(tilesOf("q4_k", 28672, 4096, 0, 64), all);
   EXPECT_THAT(tilesOf("q8_0", 6144, 4096), ElementsAre(Tile{33, 32, 64}));
+  EXPECT_THAT(tilesOf("q4_k", 28672, 4096, 0, 1, sharingSquares()),
+              ElementsAre(Tile{17, 32, 128}, Tile{33, 64, 64}))
+      << "an instruction has 16";
   EXPECT_THAT(tilesOf("q8_0", 4096, 14336), ElementsAre()) << "too few programs";
   EXPECT_THAT(tilesOf("q4_k", 28672, 256), ElementsAre()) << "one share alone";
   EXPECT_THAT(tilesOf("q4_k", 28672, 4096, 0, 48), ElementsAre()) << "columns fit no tile";
@@ -112,6 +141,8 @@ targets::TargetProfile sharingProfile() {
   targets::TargetProfile profile = simtProfile();
   profile.besideQuantized = targets::ActivationPrecision::BF16;
   profile.sharesDepth = true;
+  profile.unquantizedTile = kUnquantizedTile;
+  profile.wordsTile = kWordsTile;
   return profile;
 }
 

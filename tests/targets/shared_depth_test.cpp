@@ -6,6 +6,7 @@
 #include "sched/simt/layout.h"
 #include "sched/simt/schedule.h"
 #include "sched/simt/split_dots.h"
+#include "targets/amd/schedule.h"
 #include "targets/conformance_cases.h"
 
 #include <gmock/gmock.h>
@@ -17,12 +18,30 @@ namespace {
 
 constexpr llvm::StringLiteral kInWords = "_words";
 
-sched::SimtFacts sharingFacts() {
+// Of a processor of AMD by its name, else of these.
+sched::SimtFacts sharingFacts(const std::string &processor) {
   sched::SimtFacts facts;
-  facts.maxShared = 232448;
+  if (const amd::AmdFacts *found = amd::findFacts(processor)) {
+    facts = amd::simtFacts(*found);
+  } else if (processor == "metal") {
+    facts.maxShared = 32768;
+    facts.instructions = {"metal.simdgroup.8x8x8.f32.f16", "metal.simdgroup.8x8x8.f32.bf16"};
+  } else {
+    facts.maxShared = 232448;
+    facts.instructions = {"nvidia.mma.m16n8k16.f32.f16", "nvidia.mma.m16n8k16.f32.bf16"};
+  }
   facts.sharesDepth = facts.overlapsLaunches = true;
-  facts.instructions = {"nvidia.mma.m16n8k16.f32.f16", "nvidia.mma.m16n8k16.f32.bf16"};
   return facts;
+}
+
+// Weights for a processor; NVIDIA's has no name.
+struct Setting {
+  std::string weights, processor = "";
+};
+
+std::string nameOf(const testing::TestParamInfo<Setting> &info) {
+  const auto &[weights, processor] = info.param;
+  return weights + (processor.empty() ? "" : "_" + processor);
 }
 
 // Whether blocks lie in words, which are multiplied by groups.
@@ -58,8 +77,10 @@ KernelCase referenceCase(const std::string &weights, KernelCase c) {
 }
 
 struct Scheduled {
-  explicit Scheduled(const KernelCase &c, bool asyncCopies = false) : source(buildCase(c)) {
-    sched::SimtFacts facts = sharingFacts();
+  Scheduled(const KernelCase &c, const std::string &processor, bool asyncCopies = false)
+      : source(buildCase(c)) {
+    sched::SimtFacts facts = sharingFacts(processor);
+    options.lanes.subgroup = facts.subgroup;
     facts.asyncCopies = asyncCopies;
     if (asyncCopies)
       facts.maxShared = 49152; // what the interpreter has
@@ -72,7 +93,7 @@ struct Scheduled {
   tile::KernelOp kernel() { return *lanes->getOps<tile::KernelOp>().begin(); }
   // The output for these arguments.
   std::vector<uint8_t> run(LaunchArguments arguments) {
-    LaunchArguments ended = interpreted(std::move(arguments), kernel(), true);
+    LaunchArguments ended = interpreted(std::move(arguments), kernel(), true, options);
     return argumentNamed(ended, "out").bytes;
   }
   template <class Op> int64_t count() {
@@ -83,21 +104,27 @@ struct Scheduled {
 
   tile::KernelModule source;
   OwningOpRef<ModuleOp> lanes;
+  sched::InterpreterOptions options;
 };
 
-class SharedDepth : public testing::TestWithParam<std::string> {};
+class SharedDepth : public testing::TestWithParam<Setting> {
+protected:
+  const std::string &weights() const { return GetParam().weights; }
+  const std::string &processor() const { return GetParam().processor; }
+};
 
 TEST_P(SharedDepth, LiesNearTheTileInterpreter) {
-  KernelCase c = sharedCase(GetParam(), 16, 256);
-  Scheduled s(c);
-  tile::KernelModule exact = buildCase(referenceCase(GetParam(), c));
+  KernelCase c = sharedCase(weights(), 16, 256);
+  Scheduled s(c, processor());
+  tile::KernelModule exact = buildCase(referenceCase(weights(), c));
   EXPECT_GT(s.count<sched::MatrixOp>(), 0);
   Random random(5);
   for (const Extents &extents : mixExtents(c.extents, c.rounds, random)) {
     LaunchArguments arguments = caseArguments(c, s.plain(), extents, false, random);
     LaunchArguments reference =
         interpreted(arguments, *exact.module().getOps<tile::KernelOp>().begin(), false);
-    EXPECT_EQ(firstBeyond(interpreted(arguments, s.kernel(), true), reference, c.bound), "");
+    EXPECT_EQ(firstBeyond(interpreted(arguments, s.kernel(), true, s.options), reference, c.bound),
+              "");
   }
 }
 
@@ -107,21 +134,23 @@ std::vector<uint8_t> firstRows(const std::vector<uint8_t> &bytes, int64_t rows, 
 }
 
 TEST_P(SharedDepth, GivesARowTheSameBitsBesideAnyOthers) {
-  if (wordsOf(GetParam()) && GetParam() != "q4_k_words" && GetParam() != "mxfp4_words" &&
+  if (wordsOf(weights()) && weights() != "q4_k_words" && weights() != "mxfp4_words" &&
       !testsInFull())
     GTEST_SKIP() << "the others go the same way";
-  const int64_t kColumns = 16, kDepth = wordsOf(GetParam()) ? 768 : 320;
-  KernelCase c = sharedCase(GetParam(), 16, 256);
-  Scheduled s(c), wide(sharedCase(GetParam(), 32, 256));
+  const int64_t kColumns = 16, kDepth = wordsOf(weights()) ? 768 : 320;
+  KernelCase c = sharedCase(weights(), 16, 256);
+  Scheduled s(c, processor()), wide(sharedCase(weights(), 32, 256), processor());
+  const int64_t least =
+      sched::depthTile(sharingFacts(processor()), sched::MatrixElement::BF16, true).tokens;
   Random random(7);
   auto arguments =
       makeArguments(s.plain(), c.views, {{"M", 17}, {"N", kColumns}, {"K", kDepth}}, 0, random);
   const std::vector<uint8_t> all = s.run(arguments);
   EXPECT_EQ(wide.run(arguments), all) << "in wider tiles";
-  for (const char *tokens : {"8", "32"})
-    if (wordsOf(GetParam())) {
-      c.settings["block_m"] = tokens;
-      EXPECT_EQ(Scheduled(c).run(arguments), all) << tokens;
+  for (int64_t tokens : {least, int64_t{32}})
+    if (wordsOf(weights())) {
+      c.settings["block_m"] = std::to_string(tokens);
+      EXPECT_EQ(Scheduled(c, processor()).run(arguments), all) << tokens;
     }
   for (int64_t rows : {1, 16}) {
     LaunchArguments fewer = arguments;
@@ -137,10 +166,10 @@ class SharedDepthInTurn : public SharedDepth {};
 // turn.
 TEST_P(SharedDepthInTurn, AddsTheSameShares) {
   constexpr int64_t kStep = 512, kColumns = 40;
-  KernelCase c = sharedCase(GetParam(), 16, kStep), turns = c;
-  Scheduled s(c);
+  KernelCase c = sharedCase(weights(), 16, kStep), turns = c;
+  Scheduled s(c, processor());
   const BlockFormat *format =
-      findBlockFormat(llvm::StringRef(GetParam()).drop_back(kInWords.size()).upper());
+      findBlockFormat(llvm::StringRef(weights()).drop_back(kInWords.size()).upper());
   const int64_t unit = sched::unitOfGroups(*format, kStep);
   turns.settings["block_k"] = std::to_string(unit);
   turns.settings["shares"] = std::to_string(std::min<int64_t>(8, kStep / unit));
@@ -152,18 +181,20 @@ TEST_P(SharedDepthInTurn, AddsTheSameShares) {
   const std::vector<uint8_t> all = s.run(arguments);
   for (auto [rows, asyncCopies] :
        {std::pair("32", false), std::pair("32", true), std::pair("16", true)}) {
+    if (asyncCopies && !processor().empty())
+      continue;
     turns.settings["block_m"] = rows;
-    Scheduled inTurn(turns, asyncCopies);
+    Scheduled inTurn(turns, processor(), asyncCopies);
     EXPECT_EQ(inTurn.count<sched::CopyAsyncOp>() > 0, asyncCopies);
     EXPECT_EQ(inTurn.run(arguments), all) << rows << " " << asyncCopies;
   }
 }
 
 TEST_P(SharedDepth, ReadsTheFirstWeightsBeforeOtherLaunchesHaveEnded) {
-  KernelCase c = sharedCase(GetParam(), 16, 256);
+  KernelCase c = sharedCase(weights(), 16, 256);
   for (const auto &[name, value] : {std::pair("n", "64"), {"k", "512"}, {"constant_b", "true"}})
     c.settings[name] = value;
-  Scheduled s(c);
+  Scheduled s(c, processor());
   int64_t early = 0;
   s.lanes->walk([&](sched::AwaitLaunchesOp wait) {
     for (Operation &op : *wait->getBlock())
@@ -172,25 +203,78 @@ TEST_P(SharedDepth, ReadsTheFirstWeightsBeforeOtherLaunchesHaveEnded) {
   EXPECT_GT(early, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Weights, SharedDepthInTurn, testing::Values("q8_0_words", "q4_k_words"));
-INSTANTIATE_TEST_SUITE_P(Weights, SharedDepth,
-                         testing::Values("f16", "bf16", "q8_0", "q4_1", "q8_0_words", "q4_1_words",
-                                         "q5_0_words", "q2_k_words", "q3_k_words", "q4_k_words",
-                                         "q5_k_words", "q6_k_words", "iq4_nl_words", "iq4_xs_words",
-                                         "mxfp4_words", "nvfp4_words", "q2_0_words", "tq2_0_words"),
-                         [](const auto &info) { return info.param; });
+std::vector<Setting> settings(std::initializer_list<const char *> onNvidia,
+                              std::initializer_list<Setting> others) {
+  std::vector<Setting> all(onNvidia.begin(), onNvidia.end());
+  all.insert(all.end(), others.begin(), others.end());
+  return all;
+}
 
-class SharedDepthParts : public testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Weights, SharedDepthParts, testing::Values("q8_0", "q4_k_words"),
-                         [](const auto &info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Weights, SharedDepthInTurn,
+                         testing::ValuesIn(settings({"q8_0_words", "q4_k_words"},
+                                                    {{"q4_k_words", "gfx942"},
+                                                     {"q8_0_words", "gfx1100"},
+                                                     {"q8_0_words", "metal"}})),
+                         nameOf);
+// Each way to hold K's bits meets each kind of weights: groups of 16 and 32, with and without
+// minima, by tables.
+INSTANTIATE_TEST_SUITE_P(
+    Weights, SharedDepth,
+    testing::ValuesIn(settings({"f16", "bf16", "q8_0", "q4_1", "q8_0_words", "q4_1_words",
+                                "q5_0_words", "q2_k_words", "q3_k_words", "q4_k_words",
+                                "q5_k_words", "q6_k_words", "iq4_nl_words", "iq4_xs_words",
+                                "mxfp4_words", "nvfp4_words", "q2_0_words", "tq2_0_words"},
+                               {{"f16", "gfx90a"},         {"bf16", "gfx942"},
+                                {"q4_k_words", "gfx942"},  {"q6_k_words", "gfx942"},
+                                {"mxfp4_words", "gfx942"}, {"f16", "gfx1100"},
+                                {"q4_k_words", "gfx1100"}, {"nvfp4_words", "gfx1100"},
+                                {"bf16", "gfx1201"},       {"q4_k_words", "gfx1201"},
+                                {"q8_0_words", "gfx1201"}, {"f16", "metal"},
+                                {"bf16", "metal"},         {"q4_k_words", "metal"},
+                                {"q6_k_words", "metal"},   {"mxfp4_words", "metal"}})),
+    nameOf);
 
-// Gate and up lie 32 rows of one after 32 of the other; a program has 8 of each.
+struct TileCase {
+  const char *processor;
+  bool groups;
+  sched::DepthTile tile;
+};
+class DepthTiles : public testing::TestWithParam<TileCase> {};
+TEST_P(DepthTiles, AreTheSmallestInstructions) {
+  const auto &[processor, groups, tile] = GetParam();
+  const sched::DepthTile found =
+      sched::depthTile(sharingFacts(processor), sched::MatrixElement::BF16, groups);
+  auto numbers = [](const sched::DepthTile &t) {
+    return std::array{t.tokens, t.columns, t.part, t.registerBits, t.otherBits};
+  };
+  EXPECT_EQ(numbers(found), numbers(tile));
+}
+INSTANTIATE_TEST_SUITE_P(Processors, DepthTiles,
+                         testing::Values(TileCase{"", false, {16, 8, 8, 2, 2}},
+                                         TileCase{"", true, {8, 16, 8, 2, 2}},
+                                         TileCase{"gfx90a", true, {16, 16, 16, 2, 2}},
+                                         TileCase{"gfx942", false, {16, 16, 16, 2, 2}},
+                                         TileCase{"gfx1100", true, {16, 16, 16, 4, 0}},
+                                         TileCase{"gfx1201", true, {16, 16, 16, 3, 1}},
+                                         TileCase{"metal", false, {8, 8, 8, 0, 3}},
+                                         TileCase{"metal", true, {8, 8, 8, 0, 3}}));
+
+class SharedDepthParts : public SharedDepth {};
+INSTANTIATE_TEST_SUITE_P(Weights, SharedDepthParts,
+                         testing::ValuesIn(settings({"q8_0", "q4_k_words"},
+                                                    {{"q4_k_words", "gfx942"}})),
+                         nameOf);
+
+// Gate and up lie 32 rows of one after 32 of the other; a program has as many of each as a part of
+// an instruction.
 TEST_P(SharedDepthParts, AreTheSameRowsSideBySide) {
-  constexpr int64_t kColumns = 64, kPart = 32, kWidth = 8;
-  KernelCase c = sharedCase(GetParam(), 2 * kWidth, 256), parted = c;
+  constexpr int64_t kColumns = 64, kPart = 32;
+  const int64_t kWidth =
+      sched::depthTile(sharingFacts(processor()), sched::MatrixElement::BF16, true).part;
+  KernelCase c = sharedCase(weights(), 2 * kWidth, 256), parted = c;
   parted.settings["parts"] = "2";
   parted.settings["part_rows"] = std::to_string(kPart);
-  Scheduled whole(c), parts(parted);
+  Scheduled whole(c, processor()), parts(parted, processor());
   Random random(9);
   auto arguments =
       makeArguments(whole.plain(), c.views, {{"M", 1}, {"N", kColumns}, {"K", 256}}, 0, random);
@@ -209,7 +293,7 @@ TEST_P(SharedDepthParts, AreTheSameRowsSideBySide) {
 TEST(SharedDepthRules, LeaveManyRowsToOtherSchedules) {
   KernelCase c = sharedCase("bf16", 64, 64);
   c.settings["block_m"] = "64";
-  Scheduled s(c);
+  Scheduled s(c, "");
   EXPECT_FALSE(s.kernel()->hasAttr("sched.reads_ahead"));
 }
 

@@ -20,7 +20,9 @@ MatmulPrecision choosePrecision(const TargetProfile &profile, Activations activa
           .scaleLength = scaleLength(profile),
           .bfloatRows = fastest && profile.besideQuantized == BF16,
           .weightTypeRows = fastest && profile.besideUnquantized == WeightType,
-          .sharesDepth = fastest && profile.sharesDepth};
+          .sharesDepth = fastest && profile.sharesDepth,
+          .unquantizedTile = profile.unquantizedTile,
+          .wordsTile = profile.wordsTile};
 }
 
 const ActivationFormat *activationFor(const BlockFormat *format, MatmulPrecision rules) {

@@ -23,6 +23,8 @@ struct MatmulPrecision {
   bool weightTypeRows = false;
   // Subgroups share K of decode matmuls (shared_depth.h).
   bool sharesDepth = false;
+  // Of the target's instructions for that.
+  sched::DepthTile unquantizedTile = {}, wordsTile = {};
 };
 
 // What the target prefers, as far as `activations` allows it.

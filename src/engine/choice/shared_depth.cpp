@@ -19,9 +19,7 @@ static kernel::Element elementIn(Value value) {
   return kernelElement(getElementTypeOrSelf(value.getType()));
 }
 
-static constexpr int64_t kRows = 16, kColumns = 16, kMostColumns = 64;
-// Columns of a matrix instruction, and those that one multiplies from words.
-static constexpr int64_t kInstructionColumns = 8, kColumnsOfWords = 16;
+static constexpr int64_t kColumns = 16, kMostColumns = 64;
 
 // Elements along K of one step: whole blocks, in shares of whole units with the least padding, and
 // at most so many (28672 x 4096 and 4096 x 14336 of Q8_0 on an H100, 8 tokens, 16 columns: 52 and
@@ -70,7 +68,7 @@ struct TokenTile {
   int64_t leastTokens, rows, columns;
 };
 static constexpr TokenTile kTokenTiles[] = {
-    {kFewTokens + 1, kManyTokens, 128}, {17, 32, 128}, {33, 32, 64}, {33, 64, 64}};
+    {9, kManyTokens, 128}, {17, 32, 128}, {33, 32, 64}, {33, 64, 64}};
 static constexpr int64_t kEnoughPrograms = 192;
 
 static int64_t programCount(const TokenTile &tile, int64_t n) {
@@ -94,8 +92,8 @@ std::vector<TokenGemm> tilesOfTokens(const kernels::Gemm &p, int64_t columns, in
   for (TokenTile tile : kTokenTiles) {
     if (columns)
       tile.columns = columns;
-    if (tile.columns % std::max<int64_t>(1, multiple) != 0 || tile.columns % kRows != 0 ||
-        programCount(tile, p.n) < kEnoughPrograms)
+    if (tile.rows <= p.blockM || tile.columns % std::max<int64_t>(1, multiple) != 0 ||
+        tile.columns % kColumns != 0 || programCount(tile, p.n) < kEnoughPrograms)
       continue;
     gemm.blockM = tile.rows;
     gemm.blockN = tile.columns;
@@ -116,17 +114,19 @@ bool shareDepth(kernels::Gemm &p, kernel::Element a, int64_t columns, int64_t pa
   // has less to compute and gains nothing).
   const bool words = blocks && readsWords(p);
   const bool wide = blocks && (!words || holdsTwice(*blockFormatOf(p.b))) && p.n >= kManyColumns;
-  const int64_t width = columns ? std::max(columns, kColumns) : wide ? 2 * kColumns : kColumns;
+  const sched::DepthTile &tile = words ? rules.wordsTile : rules.unquantizedTile;
+  const int64_t usual = std::max((wide ? 2 : 1) * kColumns, std::min<int64_t>(2, parts) * tile.part);
+  const int64_t width = columns ? std::max(columns, kColumns) : usual;
   if (!rules.sharesDepth || !(halves || blocks) || p.n <= 0 || p.k <= 0 ||
-      p.n * p.k < kWeightsForShares || width > kMostColumns ||
-      width % (parts * kInstructionColumns) != 0 || (words && width % kColumnsOfWords != 0))
+      p.n * p.k < kWeightsForShares || width > kMostColumns || width % (parts * tile.part) != 0 ||
+      width % tile.columns != 0)
     return false;
   p.a = a;
   p.activation = blocks ? kernel::BF16 : p.activation;
-  p.blockM = words ? kFewTokens : kRows;
+  p.blockM = tile.tokens;
   p.blockN = width;
   const BlockFormat *format = blocks ? blockFormatOf(p.b) : nullptr;
-  const int64_t unit = words ? sched::leastUnitOfGroups(*format) : sched::unitAlongK(format);
+  const int64_t unit = words ? sched::leastUnitOfGroups(*format) : sched::unitAlongK(format, tile);
   p.blockK =
       stepOfShares(p.k, mostOfStep(width, words, unit), unit, format ? format->blockLength : 1);
   p.parts = parts;

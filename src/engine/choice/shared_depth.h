@@ -1,5 +1,5 @@
 // Decode matmuls that read weights once for up to 16 tokens: a matrix instruction multiplies all of
-// them while subgroups share K. The choice depends on N, K and types alone.
+// them while subgroups share K. The choice depends on the instruction, N, K and types alone.
 #pragma once
 
 #include "engine/choice/precision.h"
@@ -10,9 +10,10 @@
 
 namespace sinter::engine {
 
-// Tokens of a program that dequantizes its weights from words, where there are few and else: it has
-// no more to multiply and to add up than these. A token's bits are the same in both.
-inline constexpr int64_t kFewTokens = 8, kManyTokens = 16;
+// Tokens of a program that dequantizes its weights from words where they are more than one
+// instruction takes: it has no more to multiply and to add up than these. A token's bits are the
+// same in both.
+inline constexpr int64_t kManyTokens = 16;
 // Whether a matmul dequantizes its weights from words, by groups (sched/simt/split_dots.h).
 bool readsWords(const kernels::Gemm &p);
 // Whether such a matmul is one; then `p` becomes that, with a of the type `a`. `columns` are those
@@ -27,7 +28,7 @@ struct TokenGemm {
   int64_t leastTokens;
   kernels::Gemm gemm;
 };
-// Tiles of more tokens than kFewTokens for such a matmul from words, by ascending numbers of them:
+// Tiles of more tokens than an instruction's for such a matmul from words, by ascending numbers:
 // a program dequantizes weights once for all of its tokens, and its subgroups share columns instead
 // of K. A token's bits are those of `p`. `columns` as above; else whole multiples of `multiple`.
 // None where programs are few, or shares of K do not come out even.

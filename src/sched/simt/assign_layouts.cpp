@@ -417,7 +417,7 @@ SimtLayout Assigner::alongBlocks(const Class &c, tile::ViewType view) const {
   const int axis = static_cast<int>(c.shape.size()) - 1;
   const size_t perThread = llvm::Log2_64(std::max<int64_t>(1, c.elements() / threads_));
   SmallVector<LayoutBit> registers, lanes;
-  for (int64_t bit : registerBitsAlongK(&format))
+  for (int64_t bit : registerBitsAlongK(&format, DepthTile()))
     if ((int64_t(1) << bit) < c.shape[axis] && registers.size() < std::max(kWordBits, perThread))
       registers.push_back({axis, static_cast<int>(bit)});
   size_t left = llvm::Log2_64(threads_);

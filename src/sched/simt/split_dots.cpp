@@ -21,57 +21,115 @@ static RankedTensorType tileType(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-// ---- the instruction's bits along K ----
+// ---- the instruction ----
 
 namespace {
-/// Bits of an instruction's K, those that registers have and those that lanes have.
+/// Bits of an instruction's K, ascending: those that both operands have in registers, and others.
 struct DepthBits {
-  SmallVector<int> registers, lanes;
-  bool operator==(const DepthBits &) const = default;
+  SmallVector<int> common, others;
 };
 } // namespace
 
-static DepthBits depthBitsOf(const SimtLayout &fragment, int axis) {
+static bool isInRegisters(const SimtLayout &fragment, LayoutBit bit) {
+  return llvm::is_contained(fragment.registerBits(), bit);
+}
+
+static DepthBits depthBitsOf(const MatrixInstruction &instruction) {
+  const SimtLayout a = instruction.layoutA(), b = instruction.layoutB();
   DepthBits bits;
-  auto gather = [&](ArrayRef<LayoutBit> from, SmallVector<int> &to) {
-    for (LayoutBit bit : from)
-      if (bit.axis == axis)
-        to.push_back(bit.bit);
-    llvm::sort(to);
-  };
-  gather(fragment.registerBits(), bits.registers);
-  gather(fragment.threadBits(), bits.lanes);
+  for (int bit = 0; int64_t(1) << bit < instruction.k; ++bit)
+    (isInRegisters(a, {1, bit}) && isInRegisters(b, {0, bit}) ? bits.common : bits.others)
+        .push_back(bit);
   return bits;
 }
 
-static bool takesElements(const MatrixInstruction &instruction, Type element) {
-  auto is = [&](MatrixElement wanted) {
-    return instruction.aElement == wanted && instruction.bElement == wanted;
-  };
-  return instruction.cElement == MatrixElement::F32 &&
-         (element.isF16() ? is(MatrixElement::F16) : element.isBF16() && is(MatrixElement::BF16));
+// Whether a thread has elements of just those rows (axis 0) or columns (1) of which it has
+// accumulators.
+static bool liesAsAccumulators(const SimtLayout &fragment, const SimtLayout &accumulators,
+                               int axis) {
+  auto along = [&](LayoutBit bit) { return bit.axis == axis ? bit : LayoutBit(); };
+  for (auto [own, sum] : llvm::zip_equal(fragment.threadBits(), accumulators.threadBits()))
+    if (along(own) != along(sum))
+      return false;
+  return true;
 }
 
-// One of a subgroup's own, both of whose operands share K alike, on whole tiles; `turned`: with b
-// as its left operand.
-static const MatrixInstruction *findInstruction(tile::DotOp dot, const SimtFacts &facts,
-                                                bool turned) {
-  Type element = tileType(dot.getA()).getElementType();
-  if (element != tileType(dot.getB()).getElementType() || (turned && !element.isBF16()))
-    return nullptr;
-  SmallVector<int64_t> accumulators(tileType(dot.getResult()).getShape());
-  if (turned)
-    std::swap(accumulators[0], accumulators[1]);
+// The operand that weights can be whose scales threads have beside accumulators, with pairs of
+// neighbours along K: the left one (0) or the right one (1); -1: neither.
+static int weightsOperand(const MatrixInstruction &instruction) {
+  const SimtLayout fragments[] = {instruction.layoutA(), instruction.layoutB()};
+  for (int side : {0, 1}) {
+    ArrayRef<LayoutBit> registers = fragments[side].registerBits();
+    if (!registers.empty() && registers.front() == LayoutBit{1 - side, 0} &&
+        liesAsAccumulators(fragments[side], instruction.layoutC(), side))
+      return side;
+  }
+  return -1;
+}
+
+// The operand that the weights are: of a matmul by groups that one, else the right one.
+static int weightsOf(const MatrixInstruction &instruction, bool groups) {
+  return groups ? weightsOperand(instruction) : 1;
+}
+
+static int64_t extentOf(const MatrixInstruction &instruction, int operand) {
+  return operand == 0 ? instruction.m : instruction.n;
+}
+
+static int64_t tokensOf(const MatrixInstruction &instruction, bool groups) {
+  return extentOf(instruction, 1 - weightsOf(instruction, groups));
+}
+
+static bool takesElements(const MatrixInstruction &instruction, MatrixElement element) {
+  return instruction.cElement == MatrixElement::F32 && instruction.aElement == element &&
+         instruction.bElement == element;
+}
+
+// A subgroup's own, of the fewest tokens, so that a row's bits do not depend on how many there are.
+static const MatrixInstruction *instructionFor(const SimtFacts &facts, MatrixElement element,
+                                               bool groups) {
+  const MatrixInstruction *best = nullptr;
   for (const std::string &name : facts.instructions) {
     const MatrixInstruction *found = findMatrixInstruction(name);
     if (found && !found->isAsynchronous() && !found->opaqueAccumulators &&
         found->lanes == facts.subgroup && takesElements(*found, element) &&
-        accumulators[0] % found->m == 0 && accumulators[1] % found->n == 0 &&
-        !found->layoutA().copies() &&
-        depthBitsOf(found->layoutA(), 1) == depthBitsOf(found->layoutB(), 0))
-      return found;
+        (!groups || weightsOperand(*found) >= 0) &&
+        (!best || tokensOf(*found, groups) < tokensOf(*best, groups)))
+      best = found;
   }
-  return nullptr;
+  return best;
+}
+
+DepthTile depthTile(const SimtFacts &facts, MatrixElement element, bool groups) {
+  const MatrixInstruction *found = instructionFor(facts, element, groups);
+  if (!found)
+    return {};
+  const int weights = weightsOf(*found, groups);
+  int64_t part = 1;
+  for (LayoutBit bit : (weights ? found->layoutB() : found->layoutA()).threadBits())
+    if (bit.axis == weights)
+      part = std::max(part, int64_t(2) << bit.bit);
+  const DepthBits bits = depthBitsOf(*found);
+  return {tokensOf(*found, groups), extentOf(*found, weights), part,
+          static_cast<int64_t>(bits.common.size()), static_cast<int64_t>(bits.others.size())};
+}
+
+// One whose operands the matmul has, on whole tiles.
+static const MatrixInstruction *findInstruction(tile::DotOp dot, const SimtFacts &facts,
+                                                bool groups) {
+  Type element = tileType(dot.getA()).getElementType();
+  if (element != tileType(dot.getB()).getElementType() ||
+      !(element.isBF16() || (element.isF16() && !groups)))
+    return nullptr;
+  ArrayRef<int64_t> accumulators = tileType(dot.getResult()).getShape();
+  const MatrixInstruction *found =
+      instructionFor(facts, element.isF16() ? MatrixElement::F16 : MatrixElement::BF16, groups);
+  if (!found)
+    return nullptr;
+  const int weights = weightsOf(*found, groups);
+  const bool whole = accumulators[0] % extentOf(*found, 1 - weights) == 0 &&
+                     accumulators[1] % extentOf(*found, weights) == 0;
+  return whole ? found : nullptr;
 }
 
 // ---- the tile's bits along K ----
@@ -92,27 +150,37 @@ static bool sharesBytes(const BlockFormat &format, uint32_t bit) {
   });
 }
 
-SmallVector<int64_t> registerBitsAlongK(const BlockFormat *format) {
-  constexpr uint32_t kWordBits = 2, kLaneBits = 2;
+// The lowest bits that are not in `taken`.
+static SmallVector<int64_t> nextBits(ArrayRef<int64_t> taken, size_t count) {
+  SmallVector<int64_t> bits;
+  for (int64_t bit = 0; bits.size() < count; ++bit)
+    if (!llvm::is_contained(taken, bit))
+      bits.push_back(bit);
+  return bits;
+}
+
+SmallVector<int64_t> registerBitsAlongK(const BlockFormat *format, const DepthTile &tile) {
+  constexpr uint32_t kWordBits = 2;
   constexpr size_t kMostShared = 2;
   SmallVector<int64_t> shared;
   const bool single = format && format->runCount == 1 && format->runs[0].lanes == 1;
   for (uint32_t bit = kWordBits + 1; single && (1u << bit) < format->blockLength; ++bit)
     if (shared.size() < kMostShared && sharesBytes(*format, bit))
       shared.push_back(bit);
-  // The bits between them are those of an instruction's lanes.
+  // The bits between them are the instruction's others.
   if (!shared.empty() &&
-      shared.back() > static_cast<int64_t>(kWordBits + kLaneBits + shared.size()))
+      shared.back() > kWordBits + tile.otherBits + static_cast<int64_t>(shared.size()))
     shared.clear();
   SmallVector<int64_t> bits{0, 1};
   llvm::append_range(bits, shared);
   bits.push_back(kWordBits);
+  while (static_cast<int64_t>(bits.size()) < tile.registerBits)
+    bits.push_back(nextBits(bits, 1).front());
   return bits;
 }
 
-int64_t unitAlongK(const BlockFormat *format) {
-  constexpr size_t kLaneBits = 2; // of the instructions that multiply few rows
-  return int64_t(1) << (registerBitsAlongK(format).size() + kLaneBits);
+int64_t unitAlongK(const BlockFormat *format, const DepthTile &tile) {
+  return int64_t(1) << (registerBitsAlongK(format, tile).size() + tile.otherBits);
 }
 
 int64_t groupAlongK(const BlockFormat &format) {
@@ -132,11 +200,24 @@ int64_t unitOfGroups(const BlockFormat &format, int64_t step) {
   return unit;
 }
 
-SmallVector<int64_t> registerBitsOfGroups(int64_t unit) {
-  constexpr int64_t kWordBits = 2, kLaneBits = 2;
-  SmallVector<int64_t> bits{0, 1};
-  for (int64_t bit = kWordBits + kLaneBits; int64_t(1) << bit < unit; ++bit)
-    bits.push_back(bit);
+// Bits of an element's number along K that both operands hold in registers of such a unit of words.
+// A thread has all of its weights' bits but those that lanes have of the instruction, the lowest
+// ones above four neighbours: so what scales and codes share of a word is read once, and where it
+// lies is known.
+static SmallVector<int64_t> registerBitsOfGroups(int64_t unit,
+                                                 const MatrixInstruction &instruction) {
+  constexpr int64_t kWordBits = 2;
+  const int weights = weightsOperand(instruction);
+  const SimtLayout fragment = weights ? instruction.layoutB() : instruction.layoutA();
+  const int64_t inLanes = llvm::count_if(
+      fragment.threadBits(), [&](LayoutBit bit) { return bit.axis == 1 - weights; });
+  SmallVector<int64_t> bits;
+  for (int64_t bit = 0; int64_t(1) << bit < unit; ++bit)
+    if (bit < kWordBits || bit >= kWordBits + inLanes)
+      bits.push_back(bit);
+  // What the weights alone have in registers are the lowest of them.
+  const auto own = static_cast<int64_t>(depthBitsOf(instruction).others.size()) - inLanes;
+  bits.erase(bits.begin(), bits.begin() + own);
   return bits;
 }
 
@@ -158,15 +239,6 @@ static const BlockFormat *wordsOf(Value b) {
   return words ? formatOf(b) : nullptr;
 }
 
-// The lowest bits that are not in `taken`.
-static SmallVector<int64_t> nextBits(ArrayRef<int64_t> taken, size_t count) {
-  SmallVector<int64_t> bits;
-  for (int64_t bit = 0; bits.size() < count; ++bit)
-    if (!llvm::is_contained(taken, bit))
-      bits.push_back(bit);
-  return bits;
-}
-
 // ---- layouts ----
 
 // How subgroups share the work: K, and rows of b beside one another.
@@ -186,29 +258,27 @@ static SimtLayout operandLayout(const SplitSimt &lanes, const SimtLayout &fragme
                                 ArrayRef<int64_t> depth, ArrayRef<int64_t> shape,
                                 const Subgroups &subgroups, bool besideRows = false) {
   auto placed = [&](LayoutBit bit) {
-    return bit.axis == depthAxis ? LayoutBit{1, static_cast<int>(lanes.depthBits[bit.bit])}
-                                 : LayoutBit{0, bit.bit};
+    return bit.axis < 0            ? bit
+           : bit.axis == depthAxis ? LayoutBit{1, static_cast<int>(lanes.depthBits[bit.bit])}
+                                   : LayoutBit{0, bit.bit};
   };
   SmallVector<LayoutBit> registers, threads;
   for (int64_t bit : depth)
     registers.push_back({1, static_cast<int>(bit)});
-  for (LayoutBit bit : fragment.registerBits())
-    if (bit.axis != depthAxis)
-      registers.push_back(placed(bit));
-  size_t used = depth.size();
-  for (LayoutBit bit : fragment.threadBits()) {
-    threads.push_back(placed(bit));
-    used += bit.axis == depthAxis;
-  }
-  addSubgroups(threads, subgroups.shares, 1, static_cast<int>(used));
+  for (LayoutBit bit : llvm::map_range(fragment.registerBits(), placed))
+    if (!llvm::is_contained(registers, bit))
+      registers.push_back(bit);
+  llvm::append_range(threads, llvm::map_range(fragment.threadBits(), placed));
+  addSubgroups(threads, subgroups.shares, 1,
+               static_cast<int>(lanes.depthBits.size() + lanes.moreBits.size()));
   addSubgroups(threads, subgroups.beside, besideRows ? 0 : -1,
                static_cast<int>(llvm::Log2_64(fragment.atom(1 - depthAxis))));
   return SimtLayout(shape, std::move(registers), std::move(threads));
 }
 
-// `axes` of the accumulators are the fragment's.
+// `axes` of the accumulators are the fragment's; subgroups beside one another share `weights`.
 static SimtLayout accumulatorsLayout(const SimtLayout &fragment, ArrayRef<int64_t> shape,
-                                     std::array<int, 2> axes, int64_t beside = 1) {
+                                     std::array<int, 2> axes, int weights, int64_t beside = 1) {
   auto below = [&](ArrayRef<LayoutBit> bits) {
     return llvm::map_to_vector(bits, [&](LayoutBit bit) {
       return bit.axis < 0 ? bit : LayoutBit{axes[bit.axis], bit.bit};
@@ -216,20 +286,21 @@ static SimtLayout accumulatorsLayout(const SimtLayout &fragment, ArrayRef<int64_
   };
   SmallVector<LayoutBit> threads = below(fragment.threadBits());
   addSubgroups(threads, shape[0], 0, 0);
-  addSubgroups(threads, beside, axes[0], static_cast<int>(llvm::Log2_64(fragment.atom(0))));
+  addSubgroups(threads, beside, axes[weights],
+               static_cast<int>(llvm::Log2_64(fragment.atom(weights))));
   return SimtLayout(shape, SmallVector<LayoutBit>(below(fragment.registerBits())),
                     std::move(threads));
 }
 
 // Which bit of K each of the instruction's is, and which are left to registers.
 static void dealDepth(SplitSimt &lanes, ArrayRef<int64_t> depth) {
-  DepthBits bits = depthBitsOf(lanes.instruction->layoutA(), 1);
-  lanes.depthBits.assign(bits.registers.size() + bits.lanes.size(), 0);
-  for (auto [bit, to] : llvm::zip(bits.registers, depth))
+  const DepthBits bits = depthBitsOf(*lanes.instruction);
+  lanes.depthBits.assign(bits.common.size() + bits.others.size(), 0);
+  for (auto [bit, to] : llvm::zip(bits.common, depth))
     lanes.depthBits[bit] = to;
-  for (auto [bit, to] : llvm::zip_equal(bits.lanes, nextBits(depth, bits.lanes.size())))
+  for (auto [bit, to] : llvm::zip_equal(bits.others, nextBits(depth, bits.others.size())))
     lanes.depthBits[bit] = to;
-  lanes.moreBits.assign(depth.begin() + static_cast<int64_t>(bits.registers.size()), depth.end());
+  lanes.moreBits.assign(depth.begin() + static_cast<int64_t>(bits.common.size()), depth.end());
 }
 
 SplitSimt splitSimt(SplitDotOp dot) {
@@ -238,7 +309,7 @@ SplitSimt splitSimt(SplitDotOp dot) {
   SplitSimt lanes{instruction,
                   instruction->layoutA(),
                   instruction->layoutB(),
-                  accumulatorsLayout(instruction->layoutC(), accumulators, {1, 2}),
+                  accumulatorsLayout(instruction->layoutC(), accumulators, {1, 2}, /*weights=*/1),
                   {},
                   {}};
   dealDepth(lanes, depth);
@@ -268,21 +339,28 @@ GroupSimt groupSimt(GroupDotOp dot) {
   ArrayRef<int64_t> depth = dot.getDepth(), accumulators = tileType(dot.getResult()).getShape(),
                     a = tileType(dot.getA()).getShape(),
                     scale = tileType(dot.getScale()).getShape();
+  const SimtLayout fragments[] = {instruction->layoutA(), instruction->layoutB()};
+  const int weights = weightsOperand(*instruction), tokens = 1 - weights;
+  std::array<int, 2> axes{};
+  axes[tokens] = 1;
+  axes[weights] = 2;
   SplitSimt lanes{instruction,
-                  instruction->layoutB(),
-                  instruction->layoutA(),
-                  accumulatorsLayout(instruction->layoutC(), accumulators, {2, 1}, dot.getBeside()),
+                  fragments[tokens],
+                  fragments[weights],
+                  accumulatorsLayout(instruction->layoutC(), accumulators, axes, weights,
+                                     static_cast<int64_t>(dot.getBeside())),
                   {},
                   {}};
   dealDepth(lanes, depth);
   const Subgroups subgroups{accumulators[0], static_cast<int64_t>(dot.getBeside())};
-  lanes.a = operandLayout(lanes, instruction->layoutB(), 0, depth, a, subgroups);
-  lanes.b = operandLayout(lanes, instruction->layoutA(), 1, depth, {scale[0], a[1]}, subgroups,
-                          /*besideRows=*/true);
+  // K is the second axis of a left operand, the first one of a right one.
+  lanes.a = operandLayout(lanes, fragments[tokens], 1 - tokens, depth, a, subgroups);
+  lanes.b = operandLayout(lanes, fragments[weights], 1 - weights, depth, {scale[0], a[1]},
+                          subgroups, /*besideRows=*/true);
   const int64_t group = a[1] / scale[1];
   SimtLayout pairs = coarsened(lanes.b, {scale[0], a[1] / 2}, 1),
              scales = coarsened(lanes.b, scale, llvm::Log2_64(group));
-  return {lanes, pairs, scales, group};
+  return {lanes, weights, pairs, scales, group};
 }
 
 // ---- the pass ----
@@ -326,25 +404,25 @@ bool multipliesGroups(tile::DotOp dot, const SimtFacts &facts) {
   const BlockFormat *words = wordsOf(dot.getB());
   return facts.sharesDepth && words &&
          rows <= (addsSharesInTurn(dot, *words) ? kMostRowsOfGroups : kMostRowsOfShares) &&
-         findInstruction(dot, facts, /*turned=*/true);
+         findInstruction(dot, facts, /*groups=*/true);
 }
 
 // What of K and of b's rows each subgroup has.
-static void dealSubgroups(Split &split) {
+static void dealSubgroups(Split &split, const DepthTile &tile) {
   auto a = tileType(split.dot.getA()), accumulators = tileType(split.dot.getResult());
   const int64_t length = a.getDimSize(1);
   const bool inTurn = split.words && addsSharesInTurn(split.dot, *split.words);
   if (!split.words)
-    split.depth = registerBitsAlongK(formatOf(split.dot.getB()));
+    split.depth = registerBitsAlongK(formatOf(split.dot.getB()), tile);
   else
-    split.depth = registerBitsOfGroups(inTurn ? length : unitOfGroups(*split.words, length));
+    split.depth = registerBitsOfGroups(inTurn ? length : unitOfGroups(*split.words, length),
+                                       *split.instruction);
   if (inTurn) {
-    const int64_t rows = accumulators.getDimSize(1) / split.instruction->m;
+    const int64_t rows = accumulators.getDimSize(1) / tile.columns;
     split.subgroups.beside = std::min(kMostShares, rows & -rows);
     return;
   }
-  DepthBits bits = depthBitsOf(split.instruction->layoutA(), 1);
-  const int64_t unit = int64_t(1) << (split.depth.size() + bits.lanes.size());
+  const int64_t unit = int64_t(1) << (split.depth.size() + tile.otherBits);
   const int64_t units = llvm::divideCeil(length, unit);
   split.subgroups.shares =
       std::min(kMostShares, static_cast<int64_t>(llvm::bit_floor<uint64_t>(units)));
@@ -364,7 +442,8 @@ static std::optional<Split> match(tile::KernelOp kernel, const SimtFacts &facts)
   split.instruction = findInstruction(split.dot, facts, groups);
   if (!split.instruction)
     return std::nullopt;
-  dealSubgroups(split);
+  const bool half = tileType(split.dot.getA()).getElementType().isF16();
+  dealSubgroups(split, depthTile(facts, half ? MatrixElement::F16 : MatrixElement::BF16, groups));
   return split;
 }
 

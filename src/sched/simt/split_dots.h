@@ -3,6 +3,7 @@
 #pragma once
 
 #include "numeric/formats/block_format.h"
+#include "sched/simt/depth_tile.h"
 #include "sched/simt/facts.h"
 #include "sched/simt/layout.h"
 #include "sched/simt/matrix_instructions.h"
@@ -24,6 +25,10 @@ int64_t splitDots(tile::KernelOp kernel, const SimtFacts &facts);
 /// Whether splitDots multiplies by groups: few rows, or some more share by share.
 bool multipliesGroups(tile::DotOp dot, const SimtFacts &facts);
 
+/// What the instruction for such matmuls of operands of a type multiplies, by groups or else: of the
+/// processor's instructions the one of the fewest tokens. None where it has none.
+DepthTile depthTile(const SimtFacts &facts, MatrixElement element, bool groups);
+
 /// Where the operands and accumulators of such a matmul lie, and what each bit of the
 /// instruction's K is in the tile's.
 struct SplitSimt {
@@ -35,9 +40,10 @@ struct SplitSimt {
 
 SplitSimt splitSimt(SplitDotOp dot);
 
-/// The same of a matmul by groups, b of which is the instruction's left operand.
+/// The same of a matmul by groups, b of which is the operand whose rows lie as the accumulators do.
 struct GroupSimt {
   SplitSimt split;   // its b in elements, not in pairs
+  int weights = 0;   // b: 0 the instruction's left operand, 1 its right one
   SimtLayout pairs;  // of b
   SimtLayout scale;  // and of min
   int64_t group = 0; // elements along K
@@ -51,16 +57,13 @@ int64_t groupAlongK(const BlockFormat &format);
 /// many tokens, which takes one such unit at a time, multiplies enough between its barriers.
 int64_t leastUnitOfGroups(const BlockFormat &format);
 int64_t unitOfGroups(const BlockFormat &format, int64_t step);
-/// Bits of an element's number along K that one thread holds of such a unit of words: all but two
-/// within a group, which the lanes of an instruction have. So what scales and codes share of a word
-/// is read once, and where it lies is known.
-llvm::SmallVector<int64_t> registerBitsOfGroups(int64_t unit);
 
 /// Bits of an element's number along K that one thread should hold in registers: eight neighbours,
-/// and of a block format (null: of scalars) what shares the bytes of four of them. With those of an
-/// instruction's lanes they are the lowest bits without a gap.
-llvm::SmallVector<int64_t> registerBitsAlongK(const BlockFormat *format);
+/// of a block format (null: of scalars) what shares the bytes of four of them, and at least as many
+/// as the instruction of `tile` takes there. With its other bits they are the lowest ones without a
+/// gap.
+llvm::SmallVector<int64_t> registerBitsAlongK(const BlockFormat *format, const DepthTile &tile);
 /// Elements along K that the lanes of one instruction hold so.
-int64_t unitAlongK(const BlockFormat *format);
+int64_t unitAlongK(const BlockFormat *format, const DepthTile &tile);
 
 } // namespace sinter::sched

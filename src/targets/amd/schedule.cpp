@@ -16,6 +16,8 @@ sched::SimtFacts simtFacts(const AmdFacts &facts) {
   simt.maxRegisters = facts.registers;
   simt.ownExp2 = sched::OwnExp2::Everywhere; // v_exp_f32
   simt.ownDivision = true;                   // v_rcp_f32 and a product
+  simt.sharesDepth = true;
+  simt.bfloatPairs = false;
   for (std::string_view instruction : facts.instructions)
     simt.instructions.emplace_back(instruction);
   return simt;

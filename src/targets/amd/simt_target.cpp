@@ -123,6 +123,56 @@ Value AmdSimt::shuffle(Site s, Value value, int32_t mask, int64_t) const {
   return intrinsic(s, i32, "llvm.amdgcn.ds.bpermute", {byte, value});
 }
 
+// ---- bytes ----
+
+static constexpr int32_t kNumbers = 0x7777; // of a selector, which is four bits a byte
+static constexpr auto kSigns = static_cast<int32_t>(0x80808080);
+
+// The low four bits of a selector as those of the hardware's, which has eight a byte.
+static Value widened(Site s, Value selector) {
+  auto spread = [&](Value bits, int32_t by, int32_t mask) -> Value {
+    Value above = arith::ShLIOp::create(s.b, s.loc, bits, constant(s, by));
+    Value both = arith::OrIOp::create(s.b, s.loc, bits, above);
+    return arith::AndIOp::create(s.b, s.loc, both, constant(s, mask));
+  };
+  Value low = arith::AndIOp::create(s.b, s.loc, selector, constant(s, 0xffff));
+  return spread(spread(low, 8, 0x00ff00ff), 4, 0x0f0f0f0f);
+}
+
+// All bits of a byte as its sign is.
+static Value signsOf(Site s, Value bytes) {
+  Value signs = arith::AndIOp::create(s.b, s.loc, bytes, constant(s, kSigns));
+  Value above = arith::ShLIOp::create(s.b, s.loc, signs, constant(s, 1));
+  Value below = arith::ShRUIOp::create(s.b, s.loc, signs, constant(s, 7));
+  return arith::SubIOp::create(s.b, s.loc, above, below);
+}
+
+// Whether no byte of a selector asks for signs: its bits are known, or all of those are masked.
+static bool asksForNoSigns(Value selector) {
+  APInt bits;
+  if (matchPattern(selector, m_ConstantInt(&bits)))
+    return (bits.getZExtValue() & ~uint64_t{kNumbers} & 0xffff) == 0;
+  auto masked = selector.getDefiningOp<arith::AndIOp>();
+  return masked && matchPattern(masked.getRhs(), m_ConstantInt(&bits)) &&
+         (bits.getZExtValue() & ~uint64_t{kNumbers} & 0xffff) == 0;
+}
+
+Value AmdSimt::permuteBytes(Site s, sched::PermuteBytesOp op) const {
+  Value wide = widened(s, op.getSelector());
+  Value numbers = arith::AndIOp::create(s.b, s.loc, wide, constant(s, 0x07070707));
+  Value bytes = intrinsic(s, s.b.getI32Type(), "llvm.amdgcn.perm",
+                          {op.getHigh(), op.getLow(), numbers});
+  if (asksForNoSigns(op.getSelector()))
+    return bytes;
+  // A byte of the selector whose fourth bit is set takes the sign.
+  Value fourth = arith::ShLIOp::create(s.b, s.loc, wide, constant(s, 4));
+  Value takes = signsOf(s, fourth);
+  Value signs = arith::AndIOp::create(s.b, s.loc, signsOf(s, bytes), takes);
+  Value others = arith::XOrIOp::create(s.b, s.loc, takes, constant(s, -1));
+  Value kept = arith::AndIOp::create(s.b, s.loc, bytes, others);
+  return arith::OrIOp::create(s.b, s.loc, signs, kept);
+}
+
 FailureOr<Value> AmdSimt::matrix(Site s, sched::MatrixOp op) const {
   return emitMatmul(s, op, facts_);
 }

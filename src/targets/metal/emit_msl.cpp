@@ -294,6 +294,11 @@ LogicalResult Emitter::emit(Operation *op) {
       .Case([&](sched::TableLoadOp o) {
         return defined(tableName(o.getTableAttr()) + "[" + scalar(o.getIndex()) + "]");
       })
+      .Case([&](sched::PermuteBytesOp o) {
+        helpers_.insert("permute_bytes");
+        return defined("lanes::permute_bytes(" + scalar(o.getLow()) + ", " + scalar(o.getHigh()) +
+                       ", " + scalar(o.getSelector()) + ")");
+      })
       .Case([&](sched::ViewStoreOp o) { return emitStore(o); })
       .Case([&](sched::SharedLoadOp o) { return emitSharedLoad(o); })
       .Case([&](sched::SharedStoreOp o) { return emitSharedStore(o); })

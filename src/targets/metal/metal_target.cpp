@@ -18,6 +18,7 @@ static sched::SimtFacts simtFacts(const MetalFacts &facts) {
   simt.maxThreads = facts.threads;
   simt.maxShared = facts.sharedBytes;
   simt.maxRegisters = facts.registers;
+  simt.sharesDepth = facts.bfloat; // activations are bf16 beside quantized weights
   for (const sched::MatrixInstruction &row : sched::matrixInstructions())
     if (StringRef(row.name).starts_with(kInstructionPrefix) &&
         (facts.bfloat || row.aElement != sched::MatrixElement::BF16))

@@ -71,6 +71,18 @@ template <typename T> inline T saturated(float x, float low, float high, T least
   return x != x ? T(0) : x < low ? least : x >= high ? most : T(x);
 }
 )"},
+    {"permute_bytes",
+     R"(// Bytes of both words by four bits each: three number a byte, the last asks for its sign.
+inline uint permute_bytes(uint low, uint high, uint selector) {
+  uint bytes = 0u;
+  for (uint at = 0u; at < 32u; at += 8u) {
+    uint number = selector >> (at >> 1u) & 15u;
+    uint byte = ((number & 4u) ? high : low) >> ((number & 3u) << 3u) & 255u;
+    bytes |= ((number & 8u) ? (byte & 128u) ? 255u : 0u : byte) << at;
+  }
+  return bytes;
+}
+)"},
     {"multiply_accumulate",
      R"(// acc + a . b of 8 by 8 matrices; a lane's two elements of each as thread_elements() has them.
 template <typename T> inline float2 multiply_accumulate(vec<T, 2> a, vec<T, 2> b, float2 acc) {

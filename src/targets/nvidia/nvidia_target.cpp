@@ -21,7 +21,6 @@ namespace sinter::targets::nvidia {
 static TargetProfile profileOf(const NvidiaFacts &facts) {
   TargetProfile profile = simt::profileOf(simtFacts(facts));
   profile.besideQuantized = ActivationPrecision::BF16;
-  profile.sharesDepth = true;
   return profile;
 }
 

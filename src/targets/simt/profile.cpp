@@ -2,6 +2,7 @@
 #include "targets/simt/profile.h"
 #include "base/check.h"
 #include "sched/simt/matrix_instructions.h"
+#include "sched/simt/split_dots.h"
 #include "tile/mlir_pch.h"
 
 namespace sinter::targets::simt {
@@ -13,6 +14,13 @@ TargetProfile profileOf(const sched::SimtFacts &facts) {
   profile.registers = facts.maxRegisters;
   profile.sharedBytes = facts.maxShared;
   profile.besideUnquantized = ActivationPrecision::WeightType;
+  profile.sharesDepth = facts.sharesDepth;
+  if (facts.sharesDepth) {
+    profile.unquantizedTile = sched::depthTile(facts, sched::MatrixElement::BF16, false);
+    profile.wordsTile = sched::depthTile(facts, sched::MatrixElement::BF16, true);
+    SINTER_CHECK(profile.unquantizedTile.exists() && profile.wordsTile.exists());
+    profile.besideQuantized = ActivationPrecision::BF16;
+  }
   for (const std::string &name : facts.instructions) {
     const sched::MatrixInstruction *row = sched::findMatrixInstruction(name);
     SINTER_CHECK(row);

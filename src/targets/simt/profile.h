@@ -6,7 +6,8 @@
 
 namespace sinter::targets::simt {
 
-/// Activations are quantized beside block formats, else they get the weights' type.
+/// Activations are bf16 beside block formats where subgroups share K, else quantized; beside others
+/// they get the weights' type.
 TargetProfile profileOf(const sched::SimtFacts &facts);
 
 } // namespace sinter::targets::simt

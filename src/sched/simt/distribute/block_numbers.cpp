@@ -101,12 +101,16 @@ Value BlockReader::biasedMin(Value scale, const BlockElement &at) {
 
 // 128 and the lower seven bits, less 128 and the eighth.
 BlockReader::Pairs BlockReader::signedBytes(Value bytes) {
+  if (!bfloatPairs_)
+    return throughSingles(fold<arith::XOrIOp>(bytes, int32(kSigns)), 1 << (kByteBits - 1));
   const Pairs pairs = pairsOf(bytes, kBfloatBase);
   return ofPairs<arith::SubFOp>(masked(pairs, kMagnitudes), masked(pairs, kSignsOfPairs));
 }
 
 // 128 + code, less 128 and the zero point where there is no bias.
 BlockReader::Pairs BlockReader::unsignedBytes(Value codes) {
+  if (!bfloatPairs_ && !biasOf(format_))
+    return throughSingles(codes, static_cast<int32_t>(format_.zero.base));
   const Pairs pairs = pairsOf(codes, kBfloatBase);
   if (biasOf(format_))
     return pairs;
@@ -131,6 +135,22 @@ BlockReader::Pairs BlockReader::smallFloats(Value codes) {
   return ofPairs<arith::MulFOp>({bits(pairs[0]), bits(pairs[1])}, {power, power});
 }
 
+// Four bytes less `zero`: whole numbers of at most eight bits, so that the upper half of an f32 has
+// all of each.
+BlockReader::Pairs BlockReader::throughSingles(Value four, int32_t zero) {
+  Value less = real(-(kSingleBaseValue + static_cast<float>(zero)));
+  auto bits = [&](uint32_t number) {
+    Value one = fold<arith::AddFOp>(liftedByte(four, number), less);
+    return b_.createOrFold<arith::BitcastOp>(loc_, b_.getI32Type(), one);
+  };
+  auto pair = [&](uint32_t first) {
+    Value low = bits(first), high = bits(first + 1);
+    return permuted(low, high, int32(0x7632));
+  };
+  Value low = pair(0), high = pair(2);
+  return {low, high};
+}
+
 Value BlockReader::numbers(const BlockElement &at) {
   BlockElement first = at;
   first.fixed &= ~kNeighbours;
@@ -138,7 +158,8 @@ Value BlockReader::numbers(const BlockElement &at) {
   if (!pairs[0]) {
     Value codes = rawFour(format_.code, first);
     SINTER_CHECK(codes); // dotPacking has such formats alone
-    pairs = isSmallFloat(format_.table)             ? smallFloats(codes)
+    const bool smallFloat = bfloatPairs_ && isSmallFloat(format_.table);
+    pairs = smallFloat                              ? smallFloats(codes)
             : format_.table.present()               ? signedBytes(byTable(codes))
             : format_.code.number == Number::Signed ? signedBytes(codes)
                                                     : unsignedBytes(codes);

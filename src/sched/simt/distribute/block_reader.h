@@ -27,9 +27,11 @@ struct BlockElement {
 class BlockReader {
 public:
   /// Of the view `argument` of blocks in the file's order, or in words where elements have rows.
+  /// `bfloatPairs` is SimtFacts'.
   BlockReader(mlir::OpBuilder &b, mlir::Location loc, mlir::Value argument,
-              const BlockFormat &format)
-      : b_(b), loc_(loc), argument_(argument), format_(format), words_(wordPacking(format)) {}
+              const BlockFormat &format, bool bfloatPairs)
+      : b_(b), loc_(loc), argument_(argument), format_(format), bfloatPairs_(bfloatPairs),
+        words_(wordPacking(format)) {}
   /// An element's value (f32), rounded as numeric/formats/block_format.h says.
   mlir::Value value(const BlockElement &at);
   /// What the scale multiplies of the element and its neighbour, exactly, as bf16 in an i32, and
@@ -73,6 +75,7 @@ private:
   Pairs signedBytes(Value bytes);
   Pairs unsignedBytes(Value codes);
   Pairs smallFloats(Value codes);
+  Pairs throughSingles(Value four, int32_t zero);
   Value permuted(Value low, Value high, Value selector);
   Value aboveBase(const Field &field, const BlockElement &item);
   Value liftedByte(Value four, uint32_t number);
@@ -118,6 +121,7 @@ private:
   mlir::Location loc_;
   Value argument_;
   const BlockFormat &format_;
+  bool bfloatPairs_;
   std::optional<LevelTable> levels_; // once needed
   WordPacking words_;
   std::map<Key, Value> raws_, factors_, signs_, loads_, fours_;

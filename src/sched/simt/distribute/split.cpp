@@ -74,39 +74,51 @@ struct GroupSums {
   GroupDotOp op;
   const MatrixInstruction &instruction;
 
-  Value word(Value words, Type fragment) {
-    return vector::BitCastOp::create(b, loc, fragment, words);
+  int weights; // the operand that they are
+
+  VectorType fragmentType() {
+    MLIRContext *context = op.getContext();
+    return cast<VectorType>(weights ? instruction.typeB(context) : instruction.typeA(context));
   }
-  // `acc` + left . right; a null `acc` is zero.
-  Value multiply(Value left, Value right, Value acc) {
+  // Pairs as the weights' fragment.
+  Value fragment(ArrayRef<Value> pairs) {
+    auto words = VectorType::get({static_cast<int64_t>(pairs.size())}, b.getI32Type());
+    Value all = vector::FromElementsOp::create(b, loc, words, pairs);
+    return vector::BitCastOp::create(b, loc, fragmentType(), all);
+  }
+  // `acc` + weights . tokens; a null `acc` is zero.
+  Value multiply(Value numbers, Value tokens, Value acc) {
     auto type = cast<VectorType>(instruction.typeC(op.getContext()));
     if (!acc)
       acc = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
-    return MatrixOp::create(b, loc, op.getInstruction(), left, right, acc);
+    if (weights)
+      std::swap(numbers, tokens);
+    return MatrixOp::create(b, loc, op.getInstruction(), numbers, tokens, acc);
   }
-  // The left operand that adds up the right one's columns.
+  // The weights that add up each token's numbers.
   Value ones() {
-    auto type = cast<VectorType>(instruction.typeA(op.getContext()));
+    VectorType type = fragmentType();
     return arith::ConstantOp::create(
         b, loc, DenseElementsAttr::get(type, b.getFloatAttr(type.getElementType(), 1)));
   }
 };
 } // namespace
 
-// Registers of pairs that make the left fragment of rows from `row` on.
+// Registers of pairs that make the fragment of rows from `row` on.
 static SmallVector<Value> pairsAt(const std::function<Value(int64_t)> &registers,
                                   const GroupSimt &simt, int64_t row, int64_t depth) {
-  const SimtLayout fragment = simt.split.instruction->layoutA();
+  const MatrixInstruction &instruction = *simt.split.instruction;
+  const SimtLayout fragment = simt.weights ? instruction.layoutB() : instruction.layoutA();
   SmallVector<Value> words;
   for (int64_t number = 0; number < fragment.registers(); number += 2) {
     SmallVector<int64_t> coords = fragment.registerCoords(number);
-    const int64_t k = depth + spreadOver(simt.split.depthBits, coords[1]);
-    words.push_back(registers(simt.pairs.registerAt({row + coords[0], k / 2})));
+    const int64_t k = depth + spreadOver(simt.split.depthBits, coords[1 - simt.weights]);
+    words.push_back(registers(simt.pairs.registerAt({row + coords[simt.weights], k / 2})));
   }
   return words;
 }
 
-// The left operand's registers, zero beyond K, of which those of `numbers` are needed now.
+// The tokens' registers, zero beyond K, of which those of `numbers` are needed now.
 SmallVector<Value> Distributor::tokensAt(TileLoad &load, ArrayRef<int64_t> numbers) {
   const int64_t vector = load.access.vector;
   return llvm::map_to_vector(numbers, [&](int64_t number) -> Value {
@@ -151,14 +163,15 @@ LogicalResult Distributor::emitGroupDot(GroupDotOp op) {
   Registers a = inTurn ? Registers() : clearedBeyond(op.getA(), 1), acc = registersOf(op.getAcc());
   const auto numbers = registersInTurn(op.getB()), scales = registersInTurn(op.getScale());
   const auto mins = op.getMin() ? registersInTurn(op.getMin()) : nullptr;
-  SplitOperand right{a, lanes.a, instruction.layoutB(), 0};
+  const int weights = simt.weights, tokensSide = 1 - weights;
+  SplitOperand tokenRows{a, lanes.a, weights ? instruction.layoutA() : instruction.layoutB(),
+                         1 - tokensSide};
   auto tokensOf = [&](ArrayRef<int64_t> numbers) -> SmallVector<Value> {
     if (inTurn)
       return loaded ? tokensAt(*loaded, numbers) : tokensAt(*shared, numbers);
     return llvm::map_to_vector(numbers, [&](int64_t number) { return a[number]; });
   };
-  GroupSums sums{b_, loc_, op, instruction};
-  Type left = instruction.typeA(op.getContext());
+  GroupSums sums{b_, loc_, op, instruction, weights};
   const SimtLayout fragment = instruction.layoutC();
   const int64_t more = int64_t(1) << lanes.moreBits.size();
   const auto within =
@@ -169,10 +182,10 @@ LogicalResult Distributor::emitGroupDot(GroupDotOp op) {
     auto depthOf = [&](int64_t step) {
       return step / more * lanes.a.atom(1) + spreadOver(lanes.moreBits, step % more);
     };
-    for (int64_t m = 0; m < shape[1]; m += instruction.n) {
+    for (int64_t m = 0; m < shape[1]; m += fragment.atom(tokensSide)) {
       SmallVector<Value> tokens;
       for (int64_t step = first; step < first + steps; ++step)
-        tokens.push_back(vectorFrom(tokensOf(right.numbersAt(lanes, m, depthOf(step)))));
+        tokens.push_back(vectorFrom(tokensOf(tokenRows.numbersAt(lanes, m, depthOf(step)))));
       Value total;
       for (Value each : tokens)
         total = mins ? sums.multiply(sums.ones(), each, total) : Value();
@@ -181,15 +194,15 @@ LogicalResult Distributor::emitGroupDot(GroupDotOp op) {
       for (int64_t n = 0; n < shape[2]; n += lanes.accumulators.atom(2)) {
         Value sum;
         for (int64_t step = first; step < first + steps; ++step) {
-          Value words = vectorFrom(pairsAt(numbers, simt, n, depthOf(step)));
-          sum = sums.multiply(sums.word(words, left), tokens[step - first], sum);
+          Value rows = sums.fragment(pairsAt(numbers, simt, n, depthOf(step)));
+          sum = sums.multiply(rows, tokens[step - first], sum);
         }
         const SmallVector<Value> parts = scalarsOf(sum, fragment.registers());
         for (int64_t number = 0; number < fragment.registers(); ++number) {
           SmallVector<int64_t> coords = fragment.registerCoords(number);
-          const int64_t factor =
-              simt.scale.registerAt({n + coords[0], depthOf(first) / simt.group});
-          Value &one = acc[lanes.accumulators.registerAt({0, m + coords[1], n + coords[0]})];
+          const int64_t column = n + coords[weights], row = m + coords[tokensSide];
+          const int64_t factor = simt.scale.registerAt({column, depthOf(first) / simt.group});
+          Value &one = acc[lanes.accumulators.registerAt({0, row, column})];
           one = math::FmaOp::create(b_, loc_, parts[number], scales(factor), one);
           if (mins)
             one = math::FmaOp::create(b_, loc_, totals[number],

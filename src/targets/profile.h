@@ -19,6 +19,7 @@ struct MatrixShape {
   int64_t m, n, k;
   int64_t threads;             // that issue it together; 1 on a CPU
   bool sharedOperands = false; // both lie in shared memory, and it runs on its own
+  bool opaque = false;         // where accumulators lie only the processor knows
 };
 
 /// What activations become before a matmul of prefill tokens.

@@ -217,6 +217,8 @@ constexpr const char *kVulkanTarget = "vulkan:1.3+subgroup32+int8+int16+shared32
 constexpr const char *kMatrixTarget =
     "vulkan:1.4+subgroup32+bfloat16+coop16x16x16_bf16_bf16_f32_f32+coop16x16x16_f16_f16_f32_f32+"
     "float16+float64+int16+int8+threads1024+shared49152";
+constexpr const char *kF16MatrixTarget =
+    "vulkan:1.3+subgroup32+coop16x16x16_f16_f16_f32_f32+float16+int16+int8+shared49152";
 
 // Every format with kernels and every level, in few plans; thread blocks with every format.
 INSTANTIATE_TEST_SUITE_P(Engine, EngineFormats,
@@ -240,6 +242,7 @@ INSTANTIATE_TEST_SUITE_P(Engine, EngineFormats,
                                          FormatAndLevel{TensorType::Q4_1, kVulkanTarget},
                                          FormatAndLevel{TensorType::MXFP4, "cuda:sm_90a"},
                                          FormatAndLevel{TensorType::Q5_1, kVulkanTarget},
+                                         FormatAndLevel{TensorType::Q4_1, kMatrixTarget},
                                          FormatAndLevel{TensorType::Q5_0, "amd:gfx942"},
                                          FormatAndLevel{TensorType::IQ4_NL, "metal:apple9"}),
                          [](const auto &info) {
@@ -466,8 +469,12 @@ TEST(Engine, ActivationsAreNamedByWhatMeetsTheWeights) {
   EXPECT_EQ(activations(TensorType::F16, "host"), "f32");
   EXPECT_THAT(activations(TensorType::Q8_0, kVulkanTarget),
               testing::MatchesRegex("q8a in prefill, .*f32.* in decode"));
-  EXPECT_THAT(activations(TensorType::Q8_0, "cuda:sm_90a"),
-              testing::MatchesRegex("bf16 in prefill, .*f32.* in decode"));
+  for (const char *target : {"cuda:sm_90a", kMatrixTarget})
+    EXPECT_THAT(activations(TensorType::Q8_0, target),
+                testing::MatchesRegex("bf16 in prefill, .*f32.* in decode"));
+  EXPECT_THAT(activations(TensorType::Q8_0, kF16MatrixTarget),
+              testing::MatchesRegex("q8a in prefill, .*f32.* in decode"))
+      << "activations go beyond the range of f16";
 }
 
 // The formats of activations among the arguments of a plan's kernels.

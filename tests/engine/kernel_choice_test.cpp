@@ -6,6 +6,7 @@
 #include "engine/kernel_set.h"
 #include "engine/profiles.h"
 #include "numeric/formats/dot_packing.h"
+#include "sched/simt/opaque_dots.h"
 #include "tile/mlir_pch.h"
 
 #include <gtest/gtest.h>
@@ -288,6 +289,33 @@ TEST(KernelChoice, ATileOfManyColumnsHasALongSideWhereInstructionsReadSharedMemo
   EXPECT_EQ(tileOf(f16, f16, 28672), Tile(128, 256));
   EXPECT_EQ(tileOf(f16, f16, 6144, false), Tile(256, 64)) << "heads keep their columns";
   EXPECT_EQ(tileOf(bf16, q8, 1024), Tile(64, 64)) << "few weights";
+}
+
+TEST(KernelChoice, ATileOfOpaqueAccumulatorsLeavesProgramsEnoughAndFitsSharedMemory) {
+  constexpr int64_t kSmall = 48 * 1024;
+  auto tileOf = [](kernel::Element b, int64_t n, int64_t shared, bool any = true) {
+    TargetProfile profile = simtProfile(shared);
+    profile.besideQuantized = targets::ActivationPrecision::BF16;
+    for (sched::MatrixElement element : {sched::MatrixElement::F16, sched::MatrixElement::BF16})
+      profile.matrixInstructions.push_back({element, 16, 16, 16, 32, false, true});
+    const kernel::Element a = b.isBlock() ? kernel::BF16 : b;
+    auto p =
+        chooseGemm(a, b, n, 4096, MBucket::Prefill, choosePrecision(profile, Activations::Fastest));
+    finishTile(p, any, profile);
+    // Of long blocks the schedule takes parts.
+    const int64_t step = b.isBlock() ? std::min<int64_t>(32, p.blockK) : p.blockK;
+    EXPECT_LE(sched::opaqueSharedBytes(p.blockM, p.blockN, step), shared);
+    return std::pair(p.blockM, p.blockN);
+  };
+  using Tile = std::pair<int64_t, int64_t>;
+  for (kernel::Element b : {kernel::F16, kernel::block("q8_0"), kernel::block("q4_k")}) {
+    EXPECT_EQ(tileOf(b, 28672, kSmall), Tile(128, 128));
+    EXPECT_EQ(tileOf(b, 4096, kSmall), Tile(128, 64));
+    EXPECT_EQ(tileOf(b, 1024, kSmall), Tile(64, 64)) << "few columns";
+    EXPECT_EQ(tileOf(b, 28672, 32 * 1024), Tile(128, 64));
+    EXPECT_EQ(tileOf(b, 28672, kSmall, false), Tile(128, 64)) << "heads keep their columns";
+    EXPECT_LE(tileOf(b, 28672, kLeastSharedBytes).first, 64);
+  }
 }
 
 // Of SmolLM2 gate and up, of 8B models queries, keys and values, and the output matrix.

@@ -272,6 +272,10 @@ const std::vector<PipelineRun> &pipelineRuns() {
           pipelineBlockCase("q4_k", 8, 64, 64), pipelineBlockCase("iq4_xs", 8, 64, 64)})
       for (const SimtKind &kind : ArrayRef(asyncKinds()).take_front(2))
         made.push_back({c, kind});
+    for (const KernelCase &c :
+         {pipelineBlockCase("q8_0", 16, 128, 64), pipelineBlockCase("q4_0", 16, 64, 64),
+          pipelineBlockCase("q4_k", 0, 128, 64), pipelineBlockCase("iq4_xs", 0, 64, 64)})
+      made.push_back({c, {"vulkan_shallow", cooperativeFacts(kCooperativeShared)}});
     for (const KernelCase &c : backToBackCases())
       for (const SimtKind &kind : ArrayRef(asyncKinds()).drop_back()) // which copies nothing
         made.push_back({c, kind});
@@ -314,6 +318,32 @@ TEST(Pipelines, StepsOfDequantizedBlocksFeedInstructionsFromSharedMemory) {
     EXPECT_EQ(inLoops<sched::SharedLoadOp>(c, hopper), 0) << format;
     EXPECT_GT(inLoops<sched::SharedMatricesOp>(c, ampere), 0) << format;
   }
+}
+
+// Without matrix instructions of their own, one loop too: its steps are parts of longer blocks.
+TEST(Pipelines, StepsOfDequantizedBlocksFeedOpaqueAccumulators) {
+  const SimtKind vulkan{"vulkan", cooperativeFacts(kCooperativeShared)};
+  for (auto [format, interleave, m] : {std::tuple("q8_0", 16, 64), {"q4_k", 0, 128}}) {
+    const KernelCase c = pipelineBlockCase(format, interleave, m, 64);
+    EXPECT_EQ(inLoops<sched::BarrierOp>(c, vulkan) / 2, 1) << format << ": aligned or not";
+    EXPECT_GT(inLoops<sched::AccAddOp>(c, vulkan), 0) << format;
+    EXPECT_EQ(inLoops<sched::SharedLoadOp>(c, vulkan), 0) << format;
+    EXPECT_EQ(inLoops<scf::ForOp>(c, vulkan), 0) << format;
+  }
+}
+
+// What is dequantized was loaded a step before: no matmul waits for memory.
+TEST(Pipelines, DequantizedBlocksAreReadAStepAheadOfOpaqueAccumulators) {
+  Scheduled s =
+      schedule(pipelineBlockCase("q4_k", 0, 64, 64), cooperativeFacts(kCooperativeShared));
+  ASSERT_TRUE(s.lanes) << s.message;
+  s.lanes->walk([](sched::ViewLoadOp load) {
+    if (!load->getParentOfType<scf::ForOp>() ||
+        !isa<tile::BlockType>(cast<tile::ViewType>(load.getView().getType()).getElementType()))
+      return;
+    for (Operation *user : load->getUsers())
+      EXPECT_TRUE(isa<scf::YieldOp>(user));
+  });
 }
 
 class PipelineConformance : public testing::TestWithParam<size_t> {};

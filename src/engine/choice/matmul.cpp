@@ -4,6 +4,7 @@
 #include "engine/choice/matmul.h"
 #include "engine/choice/packing.h"
 #include "engine/elements.h"
+#include "sched/simt/opaque_dots.h"
 
 namespace sinter::engine {
 
@@ -198,10 +199,62 @@ static bool readsShared(const TargetProfile &profile) {
   });
 }
 
+// ---- accumulators that only the processor knows the place of ----
+
+// Whether such an instruction multiplies this matmul's operands.
+static bool isOpaque(const kernels::Gemm &p, const TargetProfile &profile) {
+  const kernel::Element operand = p.b.isBlock() ? p.activation : p.b;
+  if (p.blockM == 1 || !(operand == kernel::F16 || operand == kernel::BF16) ||
+      (!p.b.isBlock() && p.a != p.b))
+    return false;
+  const auto element =
+      operand == kernel::F16 ? sched::MatrixElement::F16 : sched::MatrixElement::BF16;
+  return llvm::any_of(profile.matrixInstructions, [&](const targets::MatrixShape &shape) {
+    return shape.opaque && shape.element == element;
+  });
+}
+
+// The largest tile with programs enough: of 512 rows two for each multiprocessor of a large device,
+// whose subgroups dequantize while those of the other multiply. Of two tiles as large, the one that
+// has more rows dequantizes less. For each byte that a tile of bf16 reads it does 64, 43 and 32
+// operations; 128 threads hold 128, 64 and 32 accumulators each, and two places of both operands
+// are 40, 30 and 36 KiB in steps of 32, 32 and 64.
+static void growOpaqueTile(kernels::Gemm &p, int64_t sharedBytes, bool anyColumns) {
+  constexpr std::pair<int64_t, int64_t> kTiles[] = {{128, 128}, {128, 64}};
+  constexpr int64_t kPrefillRows = 512, kEnoughPrograms = 256;
+  for (auto [rows, columns] : kTiles) {
+    const int64_t own = anyColumns ? columns : p.blockN;
+    if (own % p.blockN == 0 && own <= columns &&
+        llvm::divideCeil(p.n, own) * (kPrefillRows / rows) >= kEnoughPrograms &&
+        sched::opaqueSharedBytes(rows, own, kColumnGroup) <= sharedBytes) {
+      p.blockM = rows;
+      p.blockN = own;
+      return;
+    }
+  }
+}
+
+static void fitOpaqueStep(kernels::Gemm &p, int64_t sharedBytes) {
+  const bool blocks = p.b.isBlock();
+  auto fits = [&](int64_t step) {
+    return sched::opaqueSharedBytes(p.blockM, p.blockN, step) <= sharedBytes;
+  };
+  int64_t step = kThreadStep;
+  while (step > (blocks ? kColumnGroup : kColumnGroup / 2) && !fits(step))
+    step /= 2;
+  while (p.blockM > kFewestSimtRows && !fits(step))
+    p.blockM /= 2;
+  p.blockK = blocks ? static_cast<int64_t>(llvm::alignTo(step, wholeBlocks(p))) : step;
+}
+
 void finishTile(kernels::Gemm &p, bool anyColumns, const TargetProfile &profile) {
   if (profile.kind == TargetKind::Cpu)
     return joinRows(p);
   const int64_t sharedBytes = std::max(profile.sharedBytes, kLeastSharedBytes);
+  if (isOpaque(p, profile)) {
+    growOpaqueTile(p, sharedBytes, anyColumns);
+    return fitOpaqueStep(p, sharedBytes);
+  }
   growTile(p, sharedBytes, anyColumns, readsShared(profile));
   fitStep(p, sharedBytes);
 }

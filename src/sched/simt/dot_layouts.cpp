@@ -170,6 +170,15 @@ const MatrixInstruction *findOpaqueInstruction(tile::DotOp dot, int64_t threads,
   return nullptr;
 }
 
+bool takesOpaqueInstruction(tile::DotOp dot, const SimtFacts &facts) {
+  return llvm::any_of(facts.instructions, [&](const std::string &name) {
+    const MatrixInstruction *found = findMatrixInstruction(name);
+    return found && found->opaqueAccumulators &&
+           isElement(found->aElement, elementOf(dot.getA())) &&
+           isElement(found->bElement, elementOf(dot.getB()));
+  });
+}
+
 int64_t wholePanels(int64_t columns) {
   return llvm::alignTo(columns, kSharedRowBytes / 2);
 }

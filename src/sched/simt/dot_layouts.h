@@ -35,6 +35,9 @@ const MatrixInstruction *findSharedInstruction(tile::DotOp dot, int64_t threads,
 const MatrixInstruction *findOpaqueInstruction(tile::DotOp dot, int64_t threads,
                                                const SimtFacts &facts);
 
+/// Whether an instruction with opaque accumulators takes the operands' elements.
+bool takesOpaqueInstruction(tile::DotOp dot, const SimtFacts &facts);
+
 /// Fragments of such an instruction that each subgroup has of `shape`, down and across.
 std::array<int64_t, 2> fragmentCounts(const MatrixInstruction &instruction,
                                       llvm::ArrayRef<int64_t> shape, int64_t threads);

@@ -1,7 +1,11 @@
 // The loop at step n: a barrier, loads of step n + 1 into registers, the matmul of step n, and the
-// registers to the place that step n - 1 was read from.
+// registers to the place that step n - 1 was read from. Weights that are dequantized were loaded
+// one step earlier (prefetch_loads) and become numbers behind the matmul, which their arithmetic
+// does not wait for.
 #include "sched/simt/opaque_dots.h"
 #include "sched/simt/dot_layouts.h"
+#include "sched/simt/pipeline_dots.h"
+#include "sched/simt/prefetch_loads.h"
 #include "tile/mlir_pch.h"
 
 using namespace mlir;
@@ -11,6 +15,7 @@ namespace {
 
 constexpr int64_t kPlaces = 2;
 constexpr int64_t kPadBytes = 16; // of a row
+constexpr int64_t kElementBytes = 2; // that instructions with opaque accumulators take
 constexpr int64_t kPipelineAlignment = 1024;
 
 RankedTensorType tileType(Value value) {
@@ -20,7 +25,8 @@ RankedTensorType tileType(Value value) {
 struct Stage {
   scf::ForOp loop;
   tile::DotOp dot;
-  tile::LoadOp a, b;
+  tile::LoadOp a, b;                    // b is null where it is dequantized
+  SmallVector<Operation *> makers = {}; // of b then, in their order
   OpResult accumulators; // of the loop
   const MatrixInstruction *instruction = nullptr;
   int64_t step = 0;
@@ -52,14 +58,10 @@ OpResult accumulatorsOf(scf::ForOp loop, tile::DotOp dot) {
 
 // Two places for both operands; once they are dead, what the subgroups' fragments need to be taken.
 bool fitsShared(Stage &s, int64_t threads, const SimtFacts &facts) {
-  int64_t bytes = 0;
-  for (Value tile : {s.dot.getA(), s.dot.getB()}) {
-    int64_t row = tileType(tile).getDimSize(1) * tileType(tile).getElementTypeBitWidth() / 8;
-    if (row % kPadBytes)
-      return false;
-    bytes += llvm::alignTo(kPlaces * tileType(tile).getDimSize(0) * (row + kPadBytes),
-                           kPipelineAlignment);
-  }
+  RankedTensorType a = tileType(s.dot.getA()), b = tileType(s.dot.getB());
+  if (a.getDimSize(1) * kElementBytes % kPadBytes)
+    return false;
+  int64_t bytes = opaqueSharedBytes(a.getDimSize(0), b.getDimSize(0), a.getDimSize(1));
   int64_t fragments = threads / s.instruction->lanes * s.instruction->m * s.instruction->n * 4;
   return std::max(bytes, fragments) <= facts.maxShared;
 }
@@ -76,7 +78,9 @@ std::optional<Stage> match(scf::ForOp loop, int64_t threads, const SimtFacts &fa
   s.accumulators = accumulatorsOf(loop, s.dot);
   s.a = movable(loop, s.dot.getA());
   s.b = movable(loop, s.dot.getB());
-  if (!s.accumulators || !s.a || !s.b)
+  if (!s.b)
+    s.makers = dequantizersOf(loop, s.dot.getB());
+  if (!s.accumulators || !s.a || (!s.b && s.makers.empty()))
     return std::nullopt;
   s.instruction = findOpaqueInstruction(s.dot, threads, facts);
   if (!s.instruction || !fitsShared(s, threads, facts))
@@ -104,10 +108,20 @@ private:
     map.map(s_.loop.getInductionVar(), at);
     return b_.clone(*of, map)->getResult(0);
   }
-  void put(Value a, Value b, Value where) {
-    StageStoreOp::create(b_, loc_, a, pipelineA_, where);
-    StageStoreOp::create(b_, loc_, b, pipelineB_, where);
+  // The right tile of the step that begins at `at`: loaded, or null where it is dequantized.
+  Value loadRight(Value at) { return s_.b ? load(s_.b, at) : Value(); }
+  Value dequantize(Value at) {
+    IRMapping map;
+    map.map(s_.loop.getInductionVar(), at);
+    for (Operation *maker : s_.makers)
+      b_.clone(*maker, map);
+    return map.lookup(s_.dot.getB());
   }
+  void put(Value a, Value b, Value at, Value where) {
+    StageStoreOp::create(b_, loc_, a, pipelineA_, where);
+    StageStoreOp::create(b_, loc_, b ? b : dequantize(at), pipelineB_, where);
+  }
+  void eraseReplaced();
 
   Stage s_;
   int64_t first_;
@@ -116,32 +130,49 @@ private:
   Value pipelineA_, pipelineB_;
 };
 
+// The matmul and what nothing but it reads.
+void Rewriter::eraseReplaced() {
+  s_.dot.getResult().replaceAllUsesWith(s_.dot.getAcc());
+  s_.dot.erase();
+  s_.a.erase();
+  if (s_.b)
+    s_.b.erase();
+  for (Operation *maker : llvm::reverse(s_.makers))
+    if (maker->use_empty())
+      maker->erase();
+}
+
 void Rewriter::run(int64_t count) {
   StringRef name = s_.instruction->name;
   Value lower = s_.loop.getLowerBound();
   pipelineA_ = make(s_.dot.getA());
   pipelineB_ = make(s_.dot.getB());
   AccClearOp::create(b_, loc_, name, first_, count);
-  put(load(s_.a, lower), load(s_.b, lower), place(index(0)));
+  put(load(s_.a, lower), loadRight(lower), lower, place(index(0)));
   b_.setInsertionPoint(s_.dot);
   Value at = s_.loop.getInductionVar();
   Value number = b_.createOrFold<arith::SubIOp>(loc_, at, lower);
   number = b_.createOrFold<arith::DivUIOp>(loc_, number, index(s_.step));
   BarrierOp::create(b_, loc_);
   Value next = b_.createOrFold<arith::AddIOp>(loc_, at, index(s_.step));
-  Value a = load(s_.a, next), b = load(s_.b, next);
+  Value a = load(s_.a, next), b = loadRight(next);
   StageAccumulateOp::create(b_, loc_, name, pipelineA_, pipelineB_, place(number), first_);
-  put(a, b, place(b_.createOrFold<arith::AddIOp>(loc_, number, index(1))));
-  s_.dot.getResult().replaceAllUsesWith(s_.dot.getAcc());
-  s_.dot.erase();
-  s_.a.erase();
-  s_.b.erase();
+  put(a, b, next, place(b_.createOrFold<arith::AddIOp>(loc_, number, index(1))));
+  eraseReplaced();
   b_.setInsertionPointAfter(s_.loop);
   s_.accumulators.replaceAllUsesWith(
       AccReadOp::create(b_, loc_, s_.accumulators.getType(), name, first_).getResult());
 }
 
 } // namespace
+
+int64_t opaqueSharedBytes(int64_t m, int64_t n, int64_t k) {
+  auto bytesOf = [&](int64_t rows) {
+    return static_cast<int64_t>(
+        llvm::alignTo(kPlaces * rows * (k * kElementBytes + kPadBytes), kPipelineAlignment));
+  };
+  return bytesOf(m) + bytesOf(n);
+}
 
 void opaqueDots(tile::KernelOp kernel, int64_t threads, const SimtFacts &facts) {
   SmallVector<scf::ForOp> loops;
@@ -150,6 +181,8 @@ void opaqueDots(tile::KernelOp kernel, int64_t threads, const SimtFacts &facts) 
   for (scf::ForOp loop : loops)
     if (std::optional<Stage> s = match(loop, threads, facts)) {
       auto counts = fragmentCounts(*s->instruction, tileType(s->accumulators).getShape(), threads);
+      if (!s->makers.empty())
+        kernel->setAttr(kReadsAhead, UnitAttr::get(kernel.getContext()));
       Rewriter(*s, first).run(counts[0] * counts[1]);
       first += counts[0] * counts[1];
     }

@@ -1,6 +1,7 @@
 // Operands are made again for a part: loads of fewer elements, and what is computed of each alone.
 #include "sched/simt/part_dots.h"
 #include "sched/simt/dot_layouts.h"
+#include "sched/simt/opaque_dots.h"
 #include "sched/simt/split_dots.h"
 
 using namespace mlir;
@@ -100,10 +101,14 @@ bool isDequantized(Value tile) {
 // Both operands lie in shared memory, as f32 at most and with room between rows.
 int64_t partOf(tile::DotOp dot, const SimtFacts &facts) {
   constexpr int64_t kPaddedPart = 16;
-  const int64_t rows = tileType(dot.getA()).getDimSize(0) + tileType(dot.getB()).getDimSize(0);
+  const int64_t m = tileType(dot.getA()).getDimSize(0), n = tileType(dot.getB()).getDimSize(0);
+  const bool opaque = takesOpaqueInstruction(dot, facts);
+  auto bytesOf = [&](int64_t part) {
+    return opaque ? opaqueSharedBytes(m, n, part)
+                  : (m + n) * (part + part / kPaddedPart) * static_cast<int64_t>(sizeof(float));
+  };
   int64_t part = kPart;
-  while (part > kLeastPart &&
-         rows * (part + part / kPaddedPart) * static_cast<int64_t>(sizeof(float)) > facts.maxShared)
+  while (part > kLeastPart && bytesOf(part) > facts.maxShared)
     part /= 2;
   return part;
 }
@@ -210,7 +215,8 @@ void partDots(tile::KernelOp kernel, const SimtFacts &facts) {
   });
   for (auto [dot, part] : work) {
     // One loop, whose pipelines go on from one of the longer steps to the next.
-    if (scf::ForOp loop = facts.asyncCopies ? loopAlongK(dot) : scf::ForOp())
+    const bool pipelined = facts.asyncCopies || takesOpaqueInstruction(dot, facts);
+    if (scf::ForOp loop = pipelined ? loopAlongK(dot) : scf::ForOp())
       shortenSteps(loop, dot, part);
     else
       makeParts(dot, part);

@@ -87,34 +87,6 @@ tile::LoadOp fetchable(scf::ForOp loop, Value tile) {
   return load;
 }
 
-// The operations of the loop that dequantize a tile of blocks which the step alone decides; none
-// for other tiles.
-SmallVector<Operation *> makersOf(scf::ForOp loop, Value tile) {
-  DenseSet<Operation *> found;
-  bool blocks = false;
-  SmallVector<Value> work{tile};
-  while (!work.empty()) {
-    Value value = work.pop_back_val();
-    if (loop.isDefinedOutsideOfLoop(value) || value == loop.getInductionVar())
-      continue;
-    Operation *maker = value.getDefiningOp();
-    if (!maker || maker->getBlock() != loop.getBody() || maker->getNumRegions())
-      return {};
-    auto load = dyn_cast<BlockLoadOp>(maker);
-    if (load ? cast<tile::ViewType>(load.getView().getType()).isWritable()
-             : !isMemoryEffectFree(maker))
-      return {};
-    blocks |= static_cast<bool>(load);
-    if (found.insert(maker).second)
-      llvm::append_range(work, maker->getOperands());
-  }
-  SmallVector<Operation *> makers;
-  for (Operation &op : *loop.getBody())
-    if (blocks && found.contains(&op))
-      makers.push_back(&op);
-  return makers;
-}
-
 // Accumulators in flight may only go around the loop.
 bool flowsAround(Pipeline &p) {
   auto acc = dyn_cast<BlockArgument>(p.dot.getAcc());
@@ -139,7 +111,7 @@ std::optional<Pipeline> match(scf::ForOp loop, int64_t threads, const SimtFacts 
   p.a = fetchable(loop, p.dot.getA());
   p.b = fetchable(loop, p.dot.getB());
   if (!p.b && !hasSmallM(p.dot))
-    p.makers = makersOf(loop, p.dot.getB());
+    p.makers = dequantizersOf(loop, p.dot.getB());
   p.instruction = flowsAround(p) ? findSharedInstruction(p.dot, threads, facts) : nullptr;
   if (!p.instruction) {
     DotLayouts layouts = chooseDotLayouts(p.dot, threads, facts);
@@ -339,6 +311,32 @@ void Rewriter::run() {
 }
 
 } // namespace
+
+SmallVector<Operation *> dequantizersOf(scf::ForOp loop, Value tile) {
+  DenseSet<Operation *> found;
+  bool blocks = false;
+  SmallVector<Value> work{tile};
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    if (loop.isDefinedOutsideOfLoop(value) || value == loop.getInductionVar())
+      continue;
+    Operation *maker = value.getDefiningOp();
+    if (!maker || maker->getBlock() != loop.getBody() || maker->getNumRegions())
+      return {};
+    auto load = dyn_cast<BlockLoadOp>(maker);
+    if (load ? cast<tile::ViewType>(load.getView().getType()).isWritable()
+             : !isMemoryEffectFree(maker))
+      return {};
+    blocks |= static_cast<bool>(load);
+    if (found.insert(maker).second)
+      llvm::append_range(work, maker->getOperands());
+  }
+  SmallVector<Operation *> makers;
+  for (Operation &op : *loop.getBody())
+    if (blocks && found.contains(&op))
+      makers.push_back(&op);
+  return makers;
+}
 
 bool isFetchable(tile::LoadOp load) {
   tile::ViewType view = load.getView().getType();

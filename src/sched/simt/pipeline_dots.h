@@ -18,6 +18,10 @@ namespace sinter::sched {
 /// make the next step's tile and store it to a stage.
 void pipelineDots(tile::KernelOp kernel, int64_t threads, const SimtFacts &facts);
 
+/// The operations of `loop` that dequantize a tile of blocks which the step alone decides, in their
+/// order; none for other tiles.
+llvm::SmallVector<mlir::Operation *> dequantizersOf(mlir::scf::ForOp loop, mlir::Value tile);
+
 /// Whether stage copies can stand for a load: of a view that nobody writes, whole pieces of 16
 /// bytes in memory.
 bool isFetchable(tile::LoadOp load);

@@ -11,7 +11,8 @@ namespace {
 bool onlyLoads(scf::ForOp loop) {
   return llvm::all_of(loop.getBody()->without_terminator(), [](Operation &op) {
     return isa<ViewLoadOp, MatrixOp, CopyAsyncOp, CopyCommitOp, CopyWaitOp, BarrierOp, SharedLoadOp,
-               SharedStoreOp, SharedMatricesOp, MatrixFenceOp, MatrixAsyncOp, MatrixWaitOp>(op) ||
+               SharedStoreOp, SharedMatricesOp, MatrixFenceOp, MatrixAsyncOp, MatrixWaitOp,
+               AccAddOp>(op) ||
            isMemoryEffectFree(&op);
   });
 }

@@ -24,8 +24,8 @@ TargetProfile profileOf(const sched::SimtFacts &facts) {
   for (const std::string &name : facts.instructions) {
     const sched::MatrixInstruction *row = sched::findMatrixInstruction(name);
     SINTER_CHECK(row);
-    profile.matrixInstructions.push_back(
-        {row->aElement, row->m, row->n, row->k, row->lanes, row->sharedOperands});
+    profile.matrixInstructions.push_back({row->aElement, row->m, row->n, row->k, row->lanes,
+                                          row->sharedOperands, row->opaqueAccumulators});
   }
   return profile;
 }

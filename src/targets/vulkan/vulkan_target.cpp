@@ -24,11 +24,22 @@ static sched::SimtFacts simtFacts(const VulkanFacts &facts) {
   return simt;
 }
 
+// Where cooperative matrices take bf16, prefill dequantizes weights to that. f16 alone would not
+// do: activations go beyond its range of 65,504 in some models, and nothing would tell.
+static TargetProfile profileOf(const VulkanFacts &facts) {
+  TargetProfile profile = simt::profileOf(simtFacts(facts));
+  if (llvm::any_of(profile.matrixInstructions, [](const MatrixShape &shape) {
+        return shape.element == sched::MatrixElement::BF16;
+      }))
+    profile.besideQuantized = ActivationPrecision::BF16;
+  return profile;
+}
+
 namespace {
 class VulkanTarget : public Target {
 public:
   explicit VulkanTarget(VulkanFacts facts)
-      : facts_(std::move(facts)), profile_(simt::profileOf(simtFacts(facts_))) {}
+      : facts_(std::move(facts)), profile_(profileOf(facts_)) {}
 
   std::string name() const override { return facts_.name(); }
   const TargetProfile &profile() const override { return profile_; }

@@ -85,6 +85,7 @@ Result<KernelId> KernelSet::add(std::string_view name, BlockSpace blocks, MakeFo
   SINTER_ASSIGN(ScheduleChoice schedule, scheduleOf(name, *source));
   Form chosen = form(schedule);
   auto decisions = decisionsOfTarget(schedule, chosen.blocks);
+  llvm::append_range(decisions, chosen.decided);
   for (const auto &[decision, value] : decisions)
     chosen.parameters.push_back({decision, plan::ParameterKind::Number, value, ""});
   std::string key = textOf(name, chosen);

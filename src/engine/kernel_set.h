@@ -46,7 +46,7 @@ public:
       ChoiceWriter writer(choice);
       visitFields(p, writer);
       return Form{kernelParameters(p), slots, rulesOf(p, freedom),
-                  [p, build](kernel::KernelBuilder &k) { build(k, p); }};
+                  [p, build](kernel::KernelBuilder &k) { build(k, p); }, freedom.decided};
     });
   }
 
@@ -75,6 +75,7 @@ private:
     std::vector<plan::KernelSlot> slots;
     ScheduleChoice blocks; // those of its parameters that may be chosen
     Build build;
+    Freedom::Decisions decided; // by the launch
   };
   // A kernel as the rules make it.
   struct Source {

@@ -273,10 +273,10 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, MBucket rows,
     finishTile(p, epilogue.headColumns == 0, options_.profile);
   llvm::append_range(slots, epilogue.slots);
   const int64_t multiple = epilogue.headColumns ? 1 : epilogue.columns;
-  auto launched = [&](const kernels::Gemm &tile) -> Result<Steps> {
-    SINTER_ASSIGN(KernelId kernel,
-                  kernels_.add("gemm", tile, kernels::gemm, slots,
-                               {freedom().blocks, epilogue.headColumns == 0, multiple}));
+  auto launched = [&](const TokenGemm &tile) -> Result<Steps> {
+    SINTER_ASSIGN(KernelId kernel, kernels_.add("gemm", tile.gemm, kernels::gemm, slots,
+                                                {freedom().blocks, epilogue.headColumns == 0,
+                                                 multiple, tile.decided}));
     Steps steps;
     addLaunch(steps, kernel, arguments, launch);
     return steps;
@@ -295,6 +295,14 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, MBucket rows,
     SINTER_ASSIGN(Steps larger, launched(tile.gemm));
     const Expr beyond = plan::maxOf(plan::add(tokens, Expr(1 - tile.leastTokens)), Expr(0));
     steps = Steps{plan::Step{plan::If{beyond, std::move(larger), std::move(steps)}}};
+  const Expr tokens = extentOf(op.getA().getType(), 0);
+  Steps steps;
+  for (const TokenGemm &tile :
+       tilesByTokens(p, rows, epilogue.headColumns, multiple, options_.profile)) {
+    SINTER_ASSIGN(Steps larger, launched(tile));
+    const Expr more = plan::maxOf(plan::add(tokens, Expr(1 - tile.leastTokens)), Expr(0));
+    steps = steps.empty() ? std::move(larger)
+                          : Steps{plan::Step{plan::If{more, std::move(larger), std::move(steps)}}};
   }
   return steps;
 }

@@ -51,7 +51,8 @@ TEST(KernelChoice, ColumnStepsAreWholeScales) {
 TEST(KernelChoice, OneRowAndFewAndManySumInTheSameOrder) {
   auto many = chooseGemm(kernel::F32, kernel::F16, 576, 1536, MBucket::Prefill);
   EXPECT_GT(many.blockM, kSmallBucketRows);
-  for (auto [bucket, rows] : {std::pair(MBucket::One, int64_t{1}), {MBucket::Small, kSmallBucketRows}}) {
+  for (auto [bucket, rows] :
+       {std::pair(MBucket::One, int64_t{1}), {MBucket::Small, kSmallBucketRows}}) {
     auto fewer = chooseGemm(kernel::F32, kernel::F16, 576, 1536, bucket);
     EXPECT_EQ(fewer.blockM, rows);
     EXPECT_EQ(fewer.blockK, 1536); // one run of addresses a group of columns
@@ -316,6 +317,28 @@ TEST(KernelChoice, ATileOfOpaqueAccumulatorsLeavesProgramsEnoughAndFitsSharedMem
     EXPECT_EQ(tileOf(b, 28672, kSmall, false), Tile(128, 64)) << "heads keep their columns";
     EXPECT_LE(tileOf(b, 28672, kLeastSharedBytes).first, 64);
   }
+TEST(KernelChoice, ShortPromptsHaveFewerRowsThatRunFurtherAhead) {
+  auto tileOf = [](kernel::Element a, kernel::Element b, int64_t n, int64_t ofStore, bool any) {
+    auto p =
+        chooseGemm(a, b, n, 4096, MBucket::Prefill, {.kind = TargetKind::Simt, .bfloatRows = true});
+    p.epilogueStore.columns = ofStore;
+    growTile(p, 227 * 1024, any, /*readsShared=*/true);
+    return tileOfShortPrompts(p, any);
+  };
+  using Decided = Freedom::Decisions;
+  const auto blocks = tileOf(kernel::BF16, kernel::block("q4_k"), 28672, 0, true);
+  ASSERT_TRUE(blocks);
+  EXPECT_EQ(std::pair(blocks->gemm.blockM, blocks->gemm.blockN),
+            std::pair(int64_t{64}, int64_t{64}));
+  EXPECT_EQ(blocks->gemm.blockK, 256) << "steps of the same sums";
+  EXPECT_EQ(blocks->decided, (Decided{{"steps_ahead", 4}}));
+  const auto halves = tileOf(kernel::F16, kernel::F16, 4096, 0, true);
+  ASSERT_TRUE(halves);
+  EXPECT_EQ(halves->decided, (Decided{{"stages", 8}}));
+  EXPECT_EQ(tileOf(kernel::F16, kernel::F16, 28672, 0, false)->gemm.blockN, 64) << "a head's";
+  EXPECT_EQ(tileOf(kernel::F16, kernel::F16, 28672, 128, true)->gemm.blockN, 256)
+      << "the store takes 128 columns at once";
+  EXPECT_FALSE(tileOf(kernel::F16, kernel::F16, 576, 0, true)) << "has as few rows";
 }
 
 // Of SmolLM2 gate and up, of 8B models queries, keys and values, and the output matrix.

@@ -225,6 +225,34 @@ TEST(SharedDepth, AddsBiasesToSharedSums) {
                   AllOf(HasSubstr("@gemm"), HasSubstr(kOfEightRows), HasSubstr("arith.addf"))));
 }
 
+// Rows and decisions of the tiles that prefill launches, for more and for fewer tokens.
+TEST(SharedDepth, PrefillHasTilesForShortPrompts) {
+  LoweringOptions options{sharingProfile()};
+  options.profile.sharedBytes = 227 * 1024;
+  options.profile.matrixInstructions = {
+      {sched::MatrixElement::BF16, 64, 128, 16, 128, /*sharedOperands=*/true}};
+  GraphText graph(normThenMatmul(4096, 4096) + "graph.output \"c\", %c : " + rows(4096, "f32"));
+  graph::fuse(graph.module(), fuseOptions(options.profile));
+  KernelSet kernels(graph.context());
+  Result<plan::Plan> plan = Lowering(kernels, options).run(graph.module());
+  ASSERT_TRUE(plan) << plan.error().message;
+  const auto &phases = std::get<plan::If>(plan->procedures.at(0).steps.at(0).op);
+  const auto &tokens = std::get<plan::If>(phases.elseSteps.at(1).op);
+  auto holds = [&](int64_t count) {
+    const std::vector<int64_t> symbols(plan->symbols.size(), count);
+    return plan::evaluate(tokens.condition, symbols).value_or(0) != 0;
+  };
+  EXPECT_FALSE(holds(kShortPrompt));
+  EXPECT_TRUE(holds(kShortPrompt + 1));
+  auto kernelOf = [&](const plan::Step &step) {
+    return kernels.kernel(std::get<plan::Launch>(step.op).kernel);
+  };
+  EXPECT_FALSE(tile::scheduleOf(kernelOf(tokens.thenSteps.at(0))));
+  std::string text;
+  llvm::raw_string_ostream(text) << kernelOf(tokens.elseSteps.at(0));
+  EXPECT_THAT(text, AllOf(HasSubstr("steps_ahead = 4"), HasSubstr("tensor<64x64xf32>")));
+}
+
 // Two halves of the columns, added: tiles of 16 columns hold 8 of each.
 std::string halves(int64_t n, bool biased) {
   const std::string c = rows(n, "f32"), half = rows(n / 2, "f32"), b = vectorOf(n);

@@ -5,6 +5,7 @@
 #include "engine/choice/packing.h"
 #include "engine/elements.h"
 #include "sched/simt/opaque_dots.h"
+#include "sched/simt/decisions.h"
 
 namespace sinter::engine {
 
@@ -190,6 +191,26 @@ void joinRows(kernels::Gemm &p) {
   constexpr int64_t kEnoughPrograms = 32, kPrefillRows = 515;
   if (p.blockM > 1 && p.b.isBlock() && p.activation.isBlock() && p.n >= kEnoughPrograms * p.blockN)
     p.blockM = std::max(p.blockM, kPrefillRows);
+}
+
+// Programs of a short prompt are few, and each waits for its weights: 64 rows of 64 columns fill
+// more multiprocessors than 256 of 128, and what a program loads runs further ahead of its matmuls.
+// A tile of 64 columns of 16-bit weights has 8 KiB a step under way for each of 6 steps; blocks are
+// loaded 4 steps ahead, since memory answers after some 2 to 3 of these steps. One such tile serves
+// 16 tokens (a matrix instruction of Hopper has 64 rows) as well as 128, in two rows of programs.
+std::optional<TokenGemm> tileOfShortPrompts(const kernels::Gemm &p, bool anyColumns) {
+  constexpr int64_t kStages = 8, kStepsAhead = 4;
+  if (p.blockM <= kSimtRows)
+    return std::nullopt;
+  TokenGemm tile{1, p};
+  tile.gemm.blockM = kSimtRows;
+  if (anyColumns && kSimtColumns % std::max<int64_t>(1, p.epilogueStore.columns) == 0)
+    tile.gemm.blockN = kSimtColumns;
+  if (p.b.isBlock())
+    tile.decided = {{std::string(sched::kStepsAhead), kStepsAhead}};
+  else
+    tile.decided = {{std::string(sched::kStages), kStages}};
+  return tile;
 }
 
 // Whether an instruction multiplies bf16 from shared memory.

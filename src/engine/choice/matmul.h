@@ -4,6 +4,7 @@
 
 #include "engine/choice/m_bucket.h"
 #include "engine/choice/precision.h"
+#include "engine/choice/schedule_space.h"
 #include "graph/fuse/passes.h"
 #include "kernels/gemm.h"
 
@@ -28,6 +29,17 @@ void growTile(kernels::Gemm &p, int64_t sharedBytes, bool anyColumns, bool reads
 void fitStep(kernels::Gemm &p, int64_t sharedBytes);
 // Gives a CPU GEMM of quantized operands more rows where its columns alone are programs enough.
 void joinRows(kernels::Gemm &p);
+// A tile, from how many tokens on, and what it decides about its schedule.
+struct TokenGemm {
+  int64_t leastTokens;
+  kernels::Gemm gemm;
+  Freedom::Decisions decided = {};
+};
+// Prompts of so many tokens at most have tiles of fewer rows.
+inline constexpr int64_t kShortPrompt = 128;
+// The tile of such prompts on a SIMT target, where that of longer ones has more rows; a row's bits
+// are the same in both. `anyColumns` as of growTile.
+std::optional<TokenGemm> tileOfShortPrompts(const kernels::Gemm &p, bool anyColumns);
 // The last step of a choice, once the epilogue has decided the tile's columns: growTile and fitStep
 // for thread blocks, joinRows for tasks. `anyColumns` as of growTile.
 void finishTile(kernels::Gemm &p, bool anyColumns, const TargetProfile &profile);

@@ -21,11 +21,14 @@ using Tuning = std::map<std::string, plan::ScheduleChoice>;
 using plan::ScheduleChoice;
 using targets::ScheduleDecision;
 
-// What a launch leaves open about its kernel.
+// What a launch leaves open about its kernel, and what it decides about the kernel's schedule
+// beside parameters.
 struct Freedom {
+  using Decisions = std::vector<std::pair<std::string, int64_t>>;
   bool blocks = false;        // block sizes of tasks on cores
   bool columns = true;        // how many of a product's a program has
   int64_t columnMultiple = 1; // whole multiples of this
+  Decisions decided = {};     // of the target's, by name (sched/simt/decisions.h)
 };
 // Block sizes of tasks on cores may be chosen; threads of a block share sums by theirs.
 Freedom freedomOf(const TargetProfile &profile);

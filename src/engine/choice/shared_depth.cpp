@@ -104,6 +104,26 @@ std::vector<TokenGemm> tilesOfTokens(const kernels::Gemm &p, int64_t columns, in
   return tiles;
 }
 
+std::vector<TokenGemm> tilesByTokens(const kernels::Gemm &p, MBucket rows, int64_t headColumns,
+                                     int64_t multiple, const TargetProfile &profile) {
+  if (profile.kind == TargetKind::Cpu)
+    return {{1, p}};
+  if (rows == MBucket::Prefill) {
+    if (std::optional<TokenGemm> tile = tileOfShortPrompts(p, headColumns == 0))
+      return {std::move(*tile), {kShortPrompt + 1, p}};
+    return {{1, p}};
+  }
+  if (p.blockM != kFewTokens)
+    return {{1, p}};
+  std::vector<TokenGemm> tiles = tilesOfTokens(p, headColumns, multiple);
+  kernels::Gemm many = p;
+  many.blockM = kManyTokens;
+  if (tiles.empty() || tiles.front().leastTokens > kFewTokens + 1)
+    tiles.insert(tiles.begin(), {kFewTokens + 1, many});
+  tiles.insert(tiles.begin(), {1, p});
+  return tiles;
+}
+
 bool shareDepth(kernels::Gemm &p, kernel::Element a, int64_t columns, int64_t parts,
                 const MatmulPrecision &rules) {
   constexpr int64_t kManyColumns = 16 * 1024;

@@ -5,6 +5,7 @@
 // a barrier, and what is fetched goes to the place that was read whole. What is dequantized goes to
 // the next step's place before the barrier of that step, which no matmul reads any more then.
 #include "sched/simt/pipeline_dots.h"
+#include "sched/simt/decisions.h"
 #include "sched/simt/dot_layouts.h"
 #include "sched/simt/prefetch_loads.h"
 
@@ -13,7 +14,7 @@ using namespace mlir;
 namespace sinter::sched {
 namespace {
 
-constexpr int64_t kMostDepth = 4;
+constexpr int64_t kUsualDepth = 4;
 constexpr int64_t kSharedMargin = 1024; // left for other uses
 constexpr int64_t kCopyBytes = 16;
 
@@ -97,7 +98,8 @@ bool flowsAround(Pipeline &p) {
          p.dot.getTransposeB();
 }
 
-std::optional<Pipeline> match(scf::ForOp loop, int64_t threads, const SimtFacts &facts) {
+std::optional<Pipeline> match(scf::ForOp loop, int64_t threads, int64_t mostDepth,
+                              const SimtFacts &facts) {
   Pipeline p{loop, {}, {}, {}, nullptr};
   int dots = 0;
   for (tile::DotOp dot : loop.getOps<tile::DotOp>()) {
@@ -125,7 +127,7 @@ std::optional<Pipeline> match(scf::ForOp loop, int64_t threads, const SimtFacts 
   if (!p.shared()) // rows are padded by a piece
     stage +=
         (tileType(p.dot.getA()).getDimSize(0) + tileType(p.dot.getB()).getDimSize(0)) * kCopyBytes;
-  p.depth = std::min(kMostDepth, (facts.maxShared - kSharedMargin) / stage);
+  p.depth = std::min(mostDepth, (facts.maxShared - kSharedMargin) / stage);
   if (p.depth < (p.shared() ? 3 : 2))
     return std::nullopt;
   return p;
@@ -347,10 +349,11 @@ bool isFetchable(tile::LoadOp load) {
 }
 
 void pipelineDots(tile::KernelOp kernel, int64_t threads, const SimtFacts &facts) {
+  const int64_t mostDepth = decisionOf(kernel, kStages, kUsualDepth);
   SmallVector<scf::ForOp> loops;
   kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
   for (scf::ForOp loop : loops)
-    if (std::optional<Pipeline> p = match(loop, threads, facts)) {
+    if (std::optional<Pipeline> p = match(loop, threads, mostDepth, facts)) {
       if (!p->makers.empty())
         kernel->setAttr(kReadsAhead, UnitAttr::get(kernel.getContext()));
       Rewriter(*p).run();

@@ -1,6 +1,9 @@
 // Loads and what they need are cloned for another value of the counter; loaded words go around.
 #include "sched/simt/prefetch_loads.h"
+#include "sched/simt/decisions.h"
 #include "sched/simt/overlap_launches.h"
+
+#include "mlir/Dialect/SCF/Utils/Utils.h"
 
 using namespace mlir;
 
@@ -138,6 +141,20 @@ void hoistConstantLoads(AwaitLaunchesOp wait) {
   }
 }
 
+// Copies of a loop's body one after another, so that what each of them loads is loaded for all of
+// them before the first: as many as `most` where they come out even, and no whole loop.
+scf::ForOp unrolled(scf::ForOp loop, int64_t most) {
+  const std::optional<llvm::APInt> trips = loop.getStaticTripCount();
+  const int64_t steps = trips ? trips->getSExtValue() : 0;
+  int64_t copies = most;
+  while (copies > 1 && (steps <= copies || steps % copies != 0))
+    copies /= 2;
+  if (copies <= 1)
+    return loop;
+  FailureOr<UnrolledLoopInfo> made = loopUnrollByFactor(loop, static_cast<uint64_t>(copies));
+  return succeeded(made) && made->mainLoopOp ? *made->mainLoopOp : loop;
+}
+
 } // namespace
 
 void prefetchLoads(tile::KernelOp kernel) {
@@ -148,8 +165,9 @@ void prefetchLoads(tile::KernelOp kernel) {
     if (onlyLoads(loop))
       loops.push_back(loop);
   });
+  const int64_t stepsAhead = decisionOf(kernel, kStepsAhead, 1);
   for (scf::ForOp loop : loops)
-    readAhead(loop);
+    readAhead(unrolled(loop, stepsAhead));
   SmallVector<AwaitLaunchesOp> waits;
   kernel.walk([&](AwaitLaunchesOp wait) { waits.push_back(wait); });
   for (AwaitLaunchesOp wait : waits)

@@ -1,0 +1,18 @@
+// What a kernel's source may decide about its SIMT schedule (tile::setSchedule). No decision
+// changes a bit of a result.
+#pragma once
+
+#include "tile/tile.h"
+
+namespace sinter::sched {
+
+/// The most stages of a matmul's multistage pipeline in shared memory.
+inline constexpr llvm::StringLiteral kStages = "stages";
+/// Steps along K that the loads of a matmul's dequantized operand run ahead; its loop is unrolled
+/// as often.
+inline constexpr llvm::StringLiteral kStepsAhead = "steps_ahead";
+
+/// The kernel's decision of that name, or `otherwise`.
+int64_t decisionOf(tile::KernelOp kernel, llvm::StringRef name, int64_t otherwise);
+
+} // namespace sinter::sched

@@ -281,24 +281,10 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, MBucket rows,
     addLaunch(steps, kernel, arguments, launch);
     return steps;
   };
-  SINTER_ASSIGN(Steps steps, launched(p));
-  if (!shares || !readsWords(p))
-    return steps;
-  const Expr tokens = extentOf(op.getA().getType(), 0);
-  std::vector<TokenGemm> tiles = tilesOfTokens(p, epilogue.headColumns, multiple);
-  const int64_t more = p.blockM + 1;
-  if (more <= kManyTokens && (tiles.empty() || tiles.front().leastTokens > more)) {
-    p.blockM = kManyTokens;
-    tiles.insert(tiles.begin(), {more, p});
-  }
-  for (const TokenGemm &tile : tiles) {
-    SINTER_ASSIGN(Steps larger, launched(tile.gemm));
-    const Expr beyond = plan::maxOf(plan::add(tokens, Expr(1 - tile.leastTokens)), Expr(0));
-    steps = Steps{plan::Step{plan::If{beyond, std::move(larger), std::move(steps)}}};
   const Expr tokens = extentOf(op.getA().getType(), 0);
   Steps steps;
   for (const TokenGemm &tile :
-       tilesByTokens(p, rows, epilogue.headColumns, multiple, options_.profile)) {
+       tilesByTokens(p, rows, shares, epilogue.headColumns, multiple, options_.profile)) {
     SINTER_ASSIGN(Steps larger, launched(tile));
     const Expr more = plan::maxOf(plan::add(tokens, Expr(1 - tile.leastTokens)), Expr(0));
     steps = steps.empty() ? std::move(larger)

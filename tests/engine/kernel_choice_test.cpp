@@ -317,6 +317,8 @@ TEST(KernelChoice, ATileOfOpaqueAccumulatorsLeavesProgramsEnoughAndFitsSharedMem
     EXPECT_EQ(tileOf(b, 28672, kSmall, false), Tile(128, 64)) << "heads keep their columns";
     EXPECT_LE(tileOf(b, 28672, kLeastSharedBytes).first, 64);
   }
+}
+
 TEST(KernelChoice, ShortPromptsHaveFewerRowsThatRunFurtherAhead) {
   auto tileOf = [](kernel::Element a, kernel::Element b, int64_t n, int64_t ofStore, bool any) {
     auto p =

@@ -4,8 +4,8 @@
 #include "engine/choice/matmul.h"
 #include "engine/choice/packing.h"
 #include "engine/elements.h"
-#include "sched/simt/opaque_dots.h"
 #include "sched/simt/decisions.h"
+#include "sched/simt/opaque_dots.h"
 
 namespace sinter::engine {
 

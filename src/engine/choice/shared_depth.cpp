@@ -104,8 +104,9 @@ std::vector<TokenGemm> tilesOfTokens(const kernels::Gemm &p, int64_t columns, in
   return tiles;
 }
 
-std::vector<TokenGemm> tilesByTokens(const kernels::Gemm &p, MBucket rows, int64_t headColumns,
-                                     int64_t multiple, const TargetProfile &profile) {
+std::vector<TokenGemm> tilesByTokens(const kernels::Gemm &p, MBucket rows, bool shares,
+                                     int64_t headColumns, int64_t multiple,
+                                     const TargetProfile &profile) {
   if (profile.kind == TargetKind::Cpu)
     return {{1, p}};
   if (rows == MBucket::Prefill) {
@@ -113,13 +114,15 @@ std::vector<TokenGemm> tilesByTokens(const kernels::Gemm &p, MBucket rows, int64
       return {std::move(*tile), {kShortPrompt + 1, p}};
     return {{1, p}};
   }
-  if (p.blockM != kFewTokens)
+  if (!shares || !readsWords(p))
     return {{1, p}};
   std::vector<TokenGemm> tiles = tilesOfTokens(p, headColumns, multiple);
-  kernels::Gemm many = p;
-  many.blockM = kManyTokens;
-  if (tiles.empty() || tiles.front().leastTokens > kFewTokens + 1)
-    tiles.insert(tiles.begin(), {kFewTokens + 1, many});
+  const int64_t more = p.blockM + 1;
+  if (more <= kManyTokens && (tiles.empty() || tiles.front().leastTokens > more)) {
+    kernels::Gemm many = p;
+    many.blockM = kManyTokens;
+    tiles.insert(tiles.begin(), {more, many});
+  }
   tiles.insert(tiles.begin(), {1, p});
   return tiles;
 }
@@ -135,7 +138,8 @@ bool shareDepth(kernels::Gemm &p, kernel::Element a, int64_t columns, int64_t pa
   const bool words = blocks && readsWords(p);
   const bool wide = blocks && (!words || holdsTwice(*blockFormatOf(p.b))) && p.n >= kManyColumns;
   const sched::DepthTile &tile = words ? rules.wordsTile : rules.unquantizedTile;
-  const int64_t usual = std::max((wide ? 2 : 1) * kColumns, std::min<int64_t>(2, parts) * tile.part);
+  const int64_t usual =
+      std::max((wide ? 2 : 1) * kColumns, std::min<int64_t>(2, parts) * tile.part);
   const int64_t width = columns ? std::max(columns, kColumns) : usual;
   if (!rules.sharesDepth || !(halves || blocks) || p.n <= 0 || p.k <= 0 ||
       p.n * p.k < kWeightsForShares || width > kMostColumns || width % (parts * tile.part) != 0 ||

@@ -24,19 +24,16 @@ bool shareDepth(kernels::Gemm &p, kernel::Element a, int64_t columns, int64_t pa
 // matmul then reads its rows quantized.
 bool shareDepth(kernels::Gemm &p, graph::LaunchOp launch, const MatmulPrecision &rules);
 bool sharesDepth(graph::LaunchOp launch, const MatmulPrecision &rules);
-struct TokenGemm {
-  int64_t leastTokens;
-  kernels::Gemm gemm;
-};
 // Tiles of more tokens than an instruction's for such a matmul from words, by ascending numbers:
-// Tiles of more tokens than kFewTokens for such a matmul from words, by ascending numbers of them:
 // a program dequantizes weights once for all of its tokens, and its subgroups share columns instead
 // of K. A token's bits are those of `p`. `columns` as above; else whole multiples of `multiple`.
 // None where programs are few, or shares of K do not come out even.
 std::vector<TokenGemm> tilesOfTokens(const kernels::Gemm &p, int64_t columns, int64_t multiple);
-// The tiles of a matmul with tile `p`, from the fewest tokens on. `headColumns` are those of a head
-// where a program must have them, else 0; else columns are whole multiples of `multiple`.
-std::vector<TokenGemm> tilesByTokens(const kernels::Gemm &p, MBucket rows, int64_t headColumns,
-                                     int64_t multiple, const TargetProfile &profile);
+// The tiles of a matmul with tile `p`, which shareDepth() made where `shares`, from the fewest
+// tokens on. `headColumns` are those of a head where a program must have them, else 0; else columns
+// are whole multiples of `multiple`.
+std::vector<TokenGemm> tilesByTokens(const kernels::Gemm &p, MBucket rows, bool shares,
+                                     int64_t headColumns, int64_t multiple,
+                                     const TargetProfile &profile);
 
 } // namespace sinter::engine

@@ -173,6 +173,37 @@ Value AmdSimt::permuteBytes(Site s, sched::PermuteBytesOp op) const {
   return arith::OrIOp::create(s.b, s.loc, signs, kept);
 }
 
+// ---- loads ----
+
+static constexpr StringRef kZeros = "sinter_zeros";
+
+// Bytes of zero, as many as the widest load reads.
+static LLVM::GlobalOp zerosIn(ModuleOp module) {
+  if (auto found = module.lookupSymbol<LLVM::GlobalOp>(kZeros))
+    return found;
+  OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
+  auto bytes = RankedTensorType::get({simt::kMaxAccessBytes}, b.getI8Type());
+  return LLVM::GlobalOp::create(
+      b, module.getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), simt::kMaxAccessBytes),
+      /*isConstant=*/true, LLVM::Linkage::Internal, kZeros, b.getZeroAttr(bytes),
+      simt::kMaxAccessBytes, simt::kGlobalSpace);
+}
+
+// Threads that load nothing read zeros: a branch around each load would keep LLVM from moving
+// others past it.
+Value AmdSimt::loadWhen(Site s, Value pointer, Value when, Value other,
+                        simt::LoadHints hints) const {
+  if (cast<LLVM::LLVMPointerType>(pointer.getType()).getAddressSpace() != simt::kGlobalSpace)
+    return SimtTarget::loadWhen(s, pointer, when, other, hints);
+  auto module = s.b.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
+  Value zeros = LLVM::AddressOfOp::create(s.b, s.loc, zerosIn(module));
+  Value from = arith::SelectOp::create(s.b, s.loc, when, pointer, zeros);
+  Value loaded = load(s, from, simt::wordsOf(other.getType()), hints);
+  if (matchPattern(other, m_Zero()))
+    return loaded;
+  return arith::SelectOp::create(s.b, s.loc, when, loaded, other);
+}
+
 FailureOr<Value> AmdSimt::matrix(Site s, sched::MatrixOp op) const {
   return emitMatmul(s, op, facts_);
 }

@@ -18,6 +18,8 @@ public:
   mlir::Value shuffle(simt::Site s, mlir::Value value, int32_t mask,
                       int64_t threads) const override;
   mlir::Value permuteBytes(simt::Site s, sched::PermuteBytesOp op) const override;
+  mlir::Value loadWhen(simt::Site s, mlir::Value pointer, mlir::Value when, mlir::Value other,
+                       simt::LoadHints hints) const override;
   mlir::FailureOr<mlir::Value> matrix(simt::Site s, sched::MatrixOp op) const override;
   mlir::Value elementwise(simt::Site s, mlir::Operation *op) const override;
 

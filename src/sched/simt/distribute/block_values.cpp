@@ -128,11 +128,14 @@ Value Distributor::blockValue(BlockTile &tile, int64_t number) {
   return partOf(tile.reader, tile.format, tile.op.getField(), element);
 }
 
-// Whether a matmul whose subgroups have many accumulators each dequantizes the blocks itself, group
-// by group, so that few of their elements are in registers at once.
+// Whether a matmul whose subgroups have many accumulators each, or whose threads much of a unit,
+// dequantizes the blocks itself, group by group, so that few of their elements are in registers at
+// once.
 static bool isDequantizedInTurn(BlockLoadOp op) {
+  constexpr int64_t kMostPairs = 64;
   auto dot = op->hasOneUse() ? dyn_cast<GroupDotOp>(*op->user_begin()) : GroupDotOp();
-  return dot && dot.getBeside() > 1 && dot->getBlock() == op->getBlock();
+  return dot && dot->getBlock() == op->getBlock() &&
+         (dot.getBeside() > 1 || SimtLayout::of(dot.getB().getType()).registers() > kMostPairs);
 }
 
 std::function<Value(int64_t)> Distributor::registersInTurn(Value tile) {

@@ -195,6 +195,7 @@ std::vector<Operation> integerOperations() {
     list.push_back(cast("extui", narrow, wide));
     list.push_back(cast("trunci", wide, narrow));
   }
+  list.push_back({"permute_bytes", "i32", "i32", "%r = sched.permute_bytes %x, %y by %x\n"});
   return list;
 }
 

@@ -72,7 +72,7 @@ private:
   SimtLayout choose(const Class &c);
   static bool touchesMemory(const Class &c);
   static bool areReadInParts(const Class &c);
-  static bool areConverted(const Class &c);
+  static bool areConverted(const Class &c, bool orScaled = false);
   std::optional<SimtLayout> derived(const Class &c);
   std::optional<SimtLayout> derivedFrom(Operation *user, Value value, const Class &c,
                                         llvm::function_ref<const SimtLayout *(Value)> chosen);
@@ -241,12 +241,14 @@ bool Assigner::areReadInParts(const Class &c) {
          });
 }
 
-// Whether all of them are read from memory, and at most converted to another type.
-bool Assigner::areConverted(const Class &c) {
-  return llvm::all_of(c.values, [](Value value) {
+// Whether all of them are read from memory, and at most converted to another type, or also scaled
+// by what is one for a row or a column.
+bool Assigner::areConverted(const Class &c, bool orScaled) {
+  return llvm::all_of(c.values, [&](Value value) {
+    Operation *maker = value.getDefiningOp();
     return isReadInParts(value) ||
-           isa_and_nonnull<tile::LoadOp, tile::ConcatOp, arith::TruncFOp, arith::ExtFOp>(
-               value.getDefiningOp());
+           (orScaled && isa_and_nonnull<arith::MulFOp, tile::BroadcastOp>(maker)) ||
+           isa_and_nonnull<tile::LoadOp, tile::ConcatOp, arith::TruncFOp, arith::ExtFOp>(maker);
   });
 }
 
@@ -296,9 +298,9 @@ Assigner::derivedFrom(Operation *user, Value value, const Class &c,
     if (const SimtLayout *layout = chosen(concat.getResult()))
       if (auto part = layout->ofPart(c.shape, static_cast<int>(concat.getAxis())))
         return part;
-  if (auto dot = dyn_cast<SplitDotOp>(user); dot && areConverted(c))
+  if (auto dot = dyn_cast<SplitDotOp>(user); dot && areConverted(c, value == dot.getA()))
     return value == dot.getA() ? splitSimt(dot).a : splitSimt(dot).b;
-  if (auto dot = dyn_cast<GroupDotOp>(user); dot && areConverted(c))
+  if (auto dot = dyn_cast<GroupDotOp>(user); dot && areConverted(c, value == dot.getA()))
     return operandOf(groupSimt(dot), dot, value);
   auto dot = dyn_cast<tile::DotOp>(user);
   // What is multiplied as it is read lies as the instruction wants it, where nothing is gained by

@@ -90,6 +90,8 @@ LogicalResult Distributor::emitScalar(Operation *op) {
 
 LogicalResult Distributor::emit(Operation *op) {
   loc_ = op->getLoc();
+  if (inTurn_.contains(op))
+    return success();
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](scf::ForOp o) { return emitFor(o); })
       .Case([&](scf::IfOp o) { return emitIf(o); })
@@ -236,6 +238,7 @@ LogicalResult Distributor::run() {
   for (BlockArgument argument : old.getArguments())
     if (isa<tile::ViewType>(argument.getType()))
       bindView(argument);
+  chooseInTurn();
   if (failed(emitBody(old)))
     return failure();
   kernel_->setAttr(kSharedName, b_.getI64IntegerAttr(shared_));

@@ -7,6 +7,7 @@
 #include "tile/mlir_pch.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 
 namespace sinter {
@@ -119,6 +120,11 @@ public:
   LogicalResult run();
 
 private:
+  // Tiles whose registers are computed where they are needed.
+  struct InTurn {
+    llvm::DenseMap<std::pair<Value, int64_t>, Value> values; // by tile and register
+    std::map<Operation *, TileLoad> loads;
+  };
   using CoordsFn = llvm::function_ref<SmallVector<int64_t>(ArrayRef<int64_t>)>;
 
   // distribute.cpp: structure and scalars
@@ -151,9 +157,11 @@ private:
 
   // distribute/tile.cpp: tiles
   LogicalResult emitElementwise(Operation *op);
+  Value elementOf(Operation *op, ArrayRef<Value> operands);
   LogicalResult emitConstant(mlir::arith::ConstantOp op);
   void emitIota(tile::IotaOp op);
   void emitBroadcast(tile::BroadcastOp op);
+  static int64_t registerBelow(tile::BroadcastOp op, int64_t number);
   void emitPermute(tile::PermuteOp op);
   LogicalResult emitReduce(tile::ReduceOp op);
   Value combine(tile::ReduceKind kind, Value a, Value b);
@@ -201,7 +209,12 @@ private:
   LogicalResult emitGroupDot(GroupDotOp op);
   SmallVector<Value> tokensAt(TileLoad &load, ArrayRef<int64_t> numbers);
   SmallVector<Value> tokensAt(SharedRead &read, ArrayRef<int64_t> numbers);
+  SmallVector<Value> tokensAt(InTurn &made, Value tile, ArrayRef<int64_t> numbers);
   LogicalResult emitJoinShares(JoinSharesOp op);
+
+  // distribute/in_turn.cpp: what a matmul by groups computes where it multiplies
+  void chooseInTurn();
+  Value computedAt(InTurn &made, Value tile, int64_t number);
 
   // distribute/pipeline.cpp: tiles fetched ahead
   LogicalResult emitMakePipeline(MakePipelineOp op);
@@ -309,7 +322,8 @@ private:
   llvm::DenseMap<Value, SimtView> views_;
   llvm::DenseMap<Operation *, PipelineBuffer> pipelines_;
   llvm::DenseMap<mlir::Attribute, SmallVector<Value>> threadParts_;
-  Operation *entry_ = nullptr; // before which thread parts are computed
+  llvm::DenseSet<Operation *> inTurn_; // emitted by the operations that need them
+  Operation *entry_ = nullptr;         // before which thread parts are computed
   Value thread_;
   Value step_; // i32: bytes that a loop adds to what is taken from shared memory; null outside
   bool aligned_ = false;       // extents and strides are multiples of vectors

@@ -42,8 +42,10 @@ struct SplitOperand {
 LogicalResult Distributor::emitSplitDot(SplitDotOp op) {
   SplitSimt lanes = splitSimt(op);
   const MatrixInstruction &instruction = *lanes.instruction;
-  Registers a = clearedBeyond(op.getA(), 1), b = clearedBeyond(op.getB(), 1),
+  const bool inTurn = !registers_.contains(op.getA());
+  Registers a = inTurn ? Registers() : clearedBeyond(op.getA(), 1), b = clearedBeyond(op.getB(), 1),
             acc = registersOf(op.getAcc());
+  InTurn made;
   SplitOperand left{a, lanes.a, instruction.layoutA(), 1},
       right{b, lanes.b, instruction.layoutB(), 0};
   const int64_t count = int64_t(1) << lanes.accumulators.registerBits().size();
@@ -52,7 +54,8 @@ LogicalResult Distributor::emitSplitDot(SplitDotOp op) {
   for (int64_t step = 0; step < lanes.a.repeats(1) * more; ++step) {
     const int64_t depth = step / more * lanes.a.atom(1) + spreadOver(lanes.moreBits, step % more);
     for (int64_t m = 0; m < shape[1]; m += instruction.m) {
-      Value rows = vectorFrom(left.at(lanes, m, depth));
+      Value rows = vectorFrom(inTurn ? tokensAt(made, op.getA(), left.numbersAt(lanes, m, depth))
+                                     : left.at(lanes, m, depth));
       for (int64_t n = 0; n < shape[2]; n += instruction.n) {
         const int64_t first = lanes.accumulators.registerAt({0, m, n});
         Value sum = MatrixOp::create(b_, loc_, op.getInstruction(), rows,
@@ -131,6 +134,18 @@ SmallVector<Value> Distributor::tokensAt(TileLoad &load, ArrayRef<int64_t> numbe
   });
 }
 
+SmallVector<Value> Distributor::tokensAt(InTurn &made, Value tile, ArrayRef<int64_t> numbers) {
+  const SimtLayout layout = SimtLayout::of(tile.getType());
+  return llvm::map_to_vector(numbers, [&](int64_t number) -> Value {
+    Value value = computedAt(made, tile, number), inside = inAxis(layout, number, 1);
+    if (!inside)
+      return value;
+    auto zero =
+        arith::ConstantOp::create(b_, loc_, cast<TypedAttr>(b_.getZeroAttr(value.getType())));
+    return arith::SelectOp::create(b_, loc_, inside, value, zero);
+  });
+}
+
 SmallVector<Value> Distributor::tokensAt(SharedRead &read, ArrayRef<int64_t> numbers) {
   read.registers.resize(read.layout.registers());
   step_ = read.step;
@@ -166,7 +181,11 @@ LogicalResult Distributor::emitGroupDot(GroupDotOp op) {
   const int weights = simt.weights, tokensSide = 1 - weights;
   SplitOperand tokenRows{a, lanes.a, weights ? instruction.layoutA() : instruction.layoutB(),
                          1 - tokensSide};
+  SplitOperand right{a, lanes.a, instruction.layoutB(), 0};
+  InTurn made;
   auto tokensOf = [&](ArrayRef<int64_t> numbers) -> SmallVector<Value> {
+    if (inTurn && !loaded && !shared)
+      return tokensAt(made, op.getA(), numbers);
     if (inTurn)
       return loaded ? tokensAt(*loaded, numbers) : tokensAt(*shared, numbers);
     return llvm::map_to_vector(numbers, [&](int64_t number) { return a[number]; });

@@ -10,19 +10,25 @@ namespace sinter::sched {
 // Values from which on a maximum by their bits costs less.
 static constexpr size_t kFewestByBits = 4;
 
+// The operation of one element each.
+Value Distributor::elementOf(Operation *op, ArrayRef<Value> operands) {
+  IRMapping each;
+  each.map(op->getOperands(), operands);
+  Operation *scalar = b_.clone(*op, each);
+  scalar->getResult(0).setType(cast<RankedTensorType>(op->getResult(0).getType()).getElementType());
+  return scalar->getResult(0);
+}
+
 LogicalResult Distributor::emitElementwise(Operation *op) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   int64_t count = SimtLayout::of(type).registers();
   Registers results;
-  for (int64_t number = 0; number < count; ++number) {
-    IRMapping each;
-    for (Value operand : op->getOperands())
-      each.map(operand, isa<RankedTensorType>(operand.getType()) ? registersOf(operand)[number]
-                                                                 : scalarOf(operand));
-    Operation *scalar = b_.clone(*op, each);
-    scalar->getResult(0).setType(type.getElementType());
-    results.push_back(scalar->getResult(0));
-  }
+  for (int64_t number = 0; number < count; ++number)
+    results.push_back(elementOf(op, llvm::map_to_vector(op->getOperands(), [&](Value operand) {
+                                  return isa<RankedTensorType>(operand.getType())
+                                             ? registersOf(operand)[number]
+                                             : scalarOf(operand);
+                                })));
   registers_[op->getResult(0)] = std::move(results);
   return success();
 }
@@ -59,17 +65,21 @@ void Distributor::emitIota(tile::IotaOp op) {
   registers_[op.getResult()] = std::move(registers);
 }
 
+// The register of what is broadcast that the result's has.
+int64_t Distributor::registerBelow(tile::BroadcastOp op, int64_t number) {
+  SimtLayout from = SimtLayout::of(op.getValue().getType());
+  SmallVector<int64_t> coords = SimtLayout::of(op.getResult().getType()).registerCoords(number);
+  for (int axis = 0; axis < from.rank(); ++axis)
+    if (from.shape()[axis] == 1)
+      coords[axis] = 0;
+  return from.registerAt(coords);
+}
+
 void Distributor::emitBroadcast(tile::BroadcastOp op) {
-  SimtLayout from = SimtLayout::of(op.getValue().getType()),
-             to = SimtLayout::of(op.getResult().getType());
   Registers registers;
-  for (int64_t number = 0; number < to.registers(); ++number) {
-    SmallVector<int64_t> coords = to.registerCoords(number);
-    for (int axis = 0; axis < from.rank(); ++axis)
-      if (from.shape()[axis] == 1)
-        coords[axis] = 0;
-    registers.push_back(registersOf(op.getValue())[from.registerAt(coords)]);
-  }
+  const int64_t count = SimtLayout::of(op.getResult().getType()).registers();
+  for (int64_t number = 0; number < count; ++number)
+    registers.push_back(registersOf(op.getValue())[registerBelow(op, number)]);
   registers_[op.getResult()] = std::move(registers);
 }
 

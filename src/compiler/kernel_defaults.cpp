@@ -85,6 +85,7 @@ static const DefaultFill kFills[] = {
     {",attention,attention_partitions,", "page_table", {{0, 1}}},
 };
 static constexpr DefaultExtent kExtents[] = {
+    {",gemm_norm,", "norm_squares", 1, 16},
     {",attention_partitions,attention_combine,", "acc", 2, kPartitionPositions},
     {",attention_partitions,attention_combine,", "high", 2, kPartitionPositions},
     {",attention_partitions,attention_combine,", "total", 2, kPartitionPositions},

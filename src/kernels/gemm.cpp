@@ -22,6 +22,11 @@ static Tile loadTile(const Gemm &p, const View &view, const Scalar &batch, const
   return reshape(tile, {at.rows, at.columns});
 }
 
+// Whether rows of a become what unquantized weights are.
+static bool multipliesInB(const Gemm &p) {
+  return !p.b.isBlock() && p.activation == p.b;
+}
+
 // The tile of a as the matmul takes it.
 static Tile loadA(KernelBuilder &k, const Gemm &p, const View &a, const Scalar &batch,
                   const TilePlace &place) {
@@ -37,7 +42,9 @@ static Tile loadA(KernelBuilder &k, const Gemm &p, const View &a, const Scalar &
     return element.isBlock() ? tile : quantize(convert(tile, F32), p.activation);
   if (p.b.isBlock() && p.activation != F32)
     return fromF32(toF32(tile, element), p.activation);
-  return element == p.b ? tile : toF32(tile, element);
+  if (element == p.b)
+    return tile;
+  return multipliesInB(p) ? fromF32(toF32(tile, element), p.b) : toF32(tile, element);
 }
 
 // A tile of b as the matmul takes it; `place` is in (K, N).
@@ -45,7 +52,7 @@ static Tile loadRun(const Gemm &p, const View &b, const Scalar &batch, const Til
   Tile tile = loadTile(p, b, batch, place, p.transposeB);
   if (p.b.isBlock())
     return p.activation.isBlock() ? tile : fromF32(dequantize(tile), p.activation);
-  bool same = !p.prologue.apply ? p.a == p.b : p.b == F32;
+  bool same = multipliesInB(p) || (!p.prologue.apply ? p.a == p.b : p.b == F32);
   return same ? tile : convert(tile, F32);
 }
 

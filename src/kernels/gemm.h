@@ -12,9 +12,10 @@ namespace sinter::kernels {
 // at a's view want one [M, K]. Operands of one unquantized type multiply in that type, operands of
 // two types in f32. If b has a block format, transposeB must hold and a has a block format too, or
 // is quantized to `activation` as it is loaded. If `activation` is a float type, b is dequantized
-// and both operands become that. `prologue` is prepared and sees a's f32 tile; a GEMM with a
-// prologue converts a to f32 first. `epilogue` sees the f32 accumulators. `epilogueStore` takes the
-// epilogue's tiles; its arguments take the place of out.
+// and both operands become that. If b is unquantized and `activation` is its type, a becomes that.
+// `prologue` is prepared and sees a's f32 tile; a GEMM with a prologue converts a to f32 first.
+// `epilogue` sees the f32 accumulators. `epilogueStore` takes the epilogue's tiles; its arguments
+// take the place of out.
 struct Gemm {
   kernel::Element a = kernel::F32, b = kernel::F32, out = kernel::F32;
   kernel::Element activation = kernel::block("q8a");

@@ -5,6 +5,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/gemm.h"
 #include "kernels/grouped_gemm.h"
+#include "kernels/norm_squares.h"
 #include "kernels/qkv_epilogue.h"
 #include "kernels/recurrence.h"
 #include "kernels/routing.h"
@@ -167,6 +168,7 @@ std::vector<KernelEntry> kernelRegistry() {
       entry<LayerNorm>("layer_norm", "rows to mean 0 and variance 1, weight and bias", layerNorm),
       entry<Softmax>("softmax", "rows to exponentials of sum 1", softmax),
       entry<Gemm>("gemm", "GEMM with f32 accumulators", gemm),
+      entry<NormGemm>("gemm_norm", "GEMM of rows that it normalizes by sums of squares", normGemm),
       entry<QkvGemm>("gemm_qkv", "GEMM with the QKV epilogue: RoPE and KV-cache append", qkvGemm),
       entry<QkvRows>("qkv_rows", "norms, RoPE and KV cache appends of heads in memory", qkvRows),
       entry<QuantizeRows>("quantize_rows", "rows to a block format", quantizeRows),

@@ -14,6 +14,8 @@ void quantizeRows(KernelBuilder &k, const QuantizeRows &p) {
   k.grid(ceilDiv(out.dim(1), p.blockColumns), ceilDiv(out.dim(0), p.blockRows));
   TilePlace place = {k.programId(1) * p.blockRows, k.programId(0) * p.blockColumns, p.blockRows,
                      p.blockColumns};
+  if (p.prologue.prepare)
+    p.prologue.begin(k, x, place);
   storeF32(out, p.out, place, p.prologue(k, loadF32(x, p.in, place), place));
 }
 

@@ -4,6 +4,7 @@
 #include "kernels/attention.h"
 #include "kernels/elementwise.h"
 #include "kernels/gemm.h"
+#include "kernels/norm_squares.h"
 #include "kernels/qkv_epilogue.h"
 #include "kernels/rows.h"
 #include "kernels/tokens.h"
@@ -71,6 +72,27 @@ inline kernels::EpilogueStore partStore(int64_t columns) {
           columns};
 }
 
+// A product of rows that it normalizes from sums of squares, as random as these.
+inline KernelCase squaresNormCase(int64_t m) {
+  KernelCase c = gemmCase("f32", "f32", true, m, 48, 16);
+  c.kernel = "gemm_norm";
+  c.label += "_norm_of_squares";
+  c.views["norm_squares"] = {"M", "G"};
+  c.views["norm_weight"] = {"1", "K"};
+  c.extents["K"] = {16, 80, 112};
+  c.derive = [](Extents &extents) { extents["G"] = extents["K"] / kernels::kSquareColumns; };
+  c.prepare = [](LaunchArguments &arguments, const Extents &, Random &random) {
+    LaunchArgument &squares = argumentNamed(arguments, "norm_squares");
+    forEachElement(squares, [&](int64_t at, int64_t) {
+      setElement(squares.view().getElementType(), squares.bytes, at,
+                 1 + static_cast<double>(random() % 64));
+    });
+  };
+  c.rounds = 1;
+  c.bound = {1e-5, 1e-5};
+  return c;
+}
+
 inline void addGemmSlotCases(KernelCases &cases, const std::string &activation) {
   KernelCase plain = gemmCase("f32", "f32", true, 24, 48, 16);
   kernels::Gemm p = gemmParams(kernel::F32, kernel::F32, 24, 48, 16, 0);
@@ -84,6 +106,8 @@ inline void addGemmSlotCases(KernelCases &cases, const std::string &activation) 
     q.prologue = kernels::rmsNormSlot(kernel::F32, kernel::dyn);
     cases.push_back(withSlots(normed, "norm", q, kernels::gemm));
   }
+  for (int64_t m : {1, 24})
+    cases.push_back(squaresNormCase(m));
   kernels::Gemm scaled = gemmParams(kernel::F32, kernel::F32, 24, 48, 16, 0);
   scaled.epilogue = halveSlot();
   scaled.out = kernel::F16;
@@ -236,7 +260,8 @@ inline void addStoreCases(KernelCases &cases, const std::string &activation) {
     }
   // Of a part of each head, or of nothing.
   heads.headDim = 64;
-  for (const auto &[rest, group] : {std::pair(int64_t(32), int64_t(0)), {32, 8}, {16, 0}, {64, 8}}) {
+  for (const auto &[rest, group] :
+       {std::pair(int64_t(32), int64_t(0)), {32, 8}, {16, 0}, {64, 8}}) {
     heads.rest = rest;
     heads.group = group;
     cases.push_back(qkvEpilogueCase("f16", group ? 1 : 6, heads, "f32"));

@@ -177,18 +177,20 @@ def Graph_NormOp : Graph_Op<"norm", [Pure, AttrSizedOperandSegments]> {
   let description = [{
     Over the axes, which are the last one by default. rms: x / sqrt(mean(x^2) + eps). layer: (x - mean(x)) /
     sqrt(mean((x - mean(x))^2) + eps). weight and bias have the extents of these axes and are 1 and 0 where absent.
+    squares, of rms along the last axis, are graph.square_sums of the value, from which it takes mean(x^2).
   }];
   let arguments = (ins DefaultValuedAttr<Graph_NormKind, "NormKind::Rms">:$kind, Graph_Tensor:$value,
-                       Optional<Graph_Tensor>:$weight, Optional<Graph_Tensor>:$bias,
+                       Optional<Graph_Tensor>:$weight, Optional<Graph_Tensor>:$bias, Optional<Graph_Tensor>:$squares,
                        OptionalAttr<DenseI64ArrayAttr>:$axes, F32Attr:$eps);
   let results = (outs Graph_Tensor:$result);
   let assemblyFormat = [{
-    ($kind^)? $value (`,` $weight^)? (`bias` $bias^)? (`over` $axes^)? `eps` $eps attr-dict
-    `:` type($value) (`,` type($weight)^)? (`bias` type($bias)^)? `->` type($result)
+    ($kind^)? $value (`,` $weight^)? (`bias` $bias^)? (`squares` $squares^)? (`over` $axes^)? `eps` $eps attr-dict
+    `:` type($value) (`,` type($weight)^)? (`bias` type($bias)^)? (`squares` type($squares)^)? `->` type($result)
   }];
   let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$value, "::mlir::Value":$weight,
                                  "::mlir::FloatAttr":$eps), [{
-    build($_builder, $_state, result, NormKindAttr(), value, weight, ::mlir::Value(), ::mlir::DenseI64ArrayAttr(), eps);
+    build($_builder, $_state, result, NormKindAttr(), value, weight, ::mlir::Value(), ::mlir::Value(),
+          ::mlir::DenseI64ArrayAttr(), eps);
   }]>];
   let extraClassDeclaration = [{
     /// The axes in ascending order.
@@ -196,6 +198,17 @@ def Graph_NormOp : Graph_Op<"norm", [Pure, AttrSizedOperandSegments]> {
     /// Whether it divides by the root mean square along the last axis and multiplies with a weight.
     bool isRmsOfRows();
   }];
+  let hasVerifier = 1;
+}
+
+def Graph_SquareSumsOp : Graph_Op<"square_sums", [Pure]> {
+  let summary = "sums of the squares of equal groups of neighbours along the last axis";
+  let description = [{
+    The result has as many elements along that axis as there are groups.
+  }];
+  let arguments = (ins Graph_Tensor:$value);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
   let hasVerifier = 1;
 }
 

@@ -201,7 +201,7 @@ Value GraphBuilder::norm(Value x, NormKind kind, Value weight, Value bias, float
     return graph::NormOp::create(b, loc, x.getType(), x, weight, b.getF32FloatAttr(eps));
   const auto of = rms ? graph::NormKind::Rms : graph::NormKind::Layer;
   return graph::NormOp::create(b, loc, x.getType(), graph::NormKindAttr::get(b.getContext(), of), x,
-                               weight, bias, DenseI64ArrayAttr(), b.getF32FloatAttr(eps));
+                               weight, bias, Value(), DenseI64ArrayAttr(), b.getF32FloatAttr(eps));
 }
 
 Result<Value> GraphBuilder::norm(Value x, NormKind kind, const std::string &name, float eps) {

@@ -124,6 +124,34 @@ TEST(Fuse, ADecoderKeepsItsBitsOnSimtTargets) {
   }
 }
 
+// Sums of groups are added in another order than a norm's own, so that bits differ.
+TEST(Fuse, ADecoderMakesNormsFromSumsOfSquares) {
+  FuseOptions options = simtFuseOptions();
+  options.numbersPerLaunch = 0; // no norm is summed up in a prologue
+  options.sharesDepth = [](LaunchOp) { return true; };
+  const RandomGraph graph = decoderGraph(true);
+  Evaluation plain(graph.body), summed(graph.body);
+  giveEdges(plain, graph);
+  giveEdges(summed, graph);
+  fuse(plain.module(), options);
+  options.normRows = [](LaunchOp) { return 1; };
+  fuse(summed.module(), options);
+  ASSERT_TRUE(mlir::succeeded(mlir::verify(summed.module())));
+  const Functions before = functionsOf(plain.module()), after = functionsOf(summed.module());
+  for (size_t phase : {0, 1}) {
+    const auto expected = plain.run(before[phase], Precision::F32),
+               found = summed.run(after[phase], Precision::F32);
+    ASSERT_TRUE(expected && found);
+    const std::vector<double> &logits = expected->outputs.at("logits").values;
+    for (size_t i = 0; i < logits.size(); ++i)
+      EXPECT_NEAR(found->outputs.at("logits").values[i], logits[i], 1e-5);
+  }
+  EXPECT_EQ(Launches(after[0]).count, Launches(before[0]).count);
+  EXPECT_EQ(Launches(after[1]).count + 1, Launches(before[1]).count) << "of the second norm";
+  EXPECT_TRUE(Launches(after[1]).slots.contains("store square_sums"));
+  EXPECT_TRUE(Launches(after[1]).slots.contains("prologue quantize"));
+}
+
 // What becomes of each form: operations in launches of others, and how many launches there are.
 TEST(Fuse, AttentionOfEachFormKeepsItsBits) {
   for (const auto &[name, form] : attentionForms())

@@ -24,7 +24,8 @@ void expectClose(const std::string &name, const Tensor &narrow, const Tensor &wi
 
 // Operations that only fusion makes.
 bool isOfLaunch(mlir::RegisteredOperationName name) {
-  return llvm::is_contained({LaunchOp::getOperationName(), ReturnOp::getOperationName()},
+  return llvm::is_contained({LaunchOp::getOperationName(), ReturnOp::getOperationName(),
+                             SquareSumsOp::getOperationName()},
                             name.getStringRef());
 }
 

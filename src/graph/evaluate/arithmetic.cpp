@@ -158,7 +158,7 @@ namespace {
 template <class Real> struct NormParts {
   bool centred;
   Real eps;
-  const Tensor *weight, *bias;
+  const Tensor *weight, *bias, *squares;
 };
 } // namespace
 
@@ -172,9 +172,16 @@ static void normalize(const NormParts<Real> &parts, const Tensor &in, int64_t fi
       mean += static_cast<Real>(in.values[first + offset]);
     mean /= count;
   }
-  for (int64_t offset : along) {
-    const Real value = static_cast<Real>(in.values[first + offset]) - mean;
-    squares += value * value;
+  if (parts.squares) { // of rows that follow one another
+    const auto groups = parts.squares->shape.back(),
+               row = first / static_cast<int64_t>(along.size());
+    for (int64_t group = 0; group < groups; ++group)
+      squares += static_cast<Real>(parts.squares->values[row * groups + group]);
+  } else {
+    for (int64_t offset : along) {
+      const Real value = static_cast<Real>(in.values[first + offset]) - mean;
+      squares += value * value;
+    }
   }
   const Real scale = 1 / std::sqrt(squares / count + parts.eps);
   for (size_t i = 0; i < along.size(); ++i) {
@@ -194,9 +201,26 @@ template <class Real> static void normalizeAll(NormOp op, Call &call) {
   const NormParts<Real> parts{op.getKind() == NormKind::Layer,
                               static_cast<Real>(op.getEps().convertToFloat()),
                               op.getWeight() ? &call.operand(1) : nullptr,
-                              op.getBias() ? &call.operand(op.getWeight() ? 2 : 1) : nullptr};
+                              op.getBias() ? &call.operand(op.getWeight() ? 2 : 1) : nullptr,
+                              op.getSquares() ? &call.operand(2) : nullptr};
   for (int64_t first : offsetsAlong(in, axesBeside(in.shape.size(), axes)))
     normalize(parts, in, first, along, call.result());
+}
+
+template <class Real> static void sumSquares(Call &call) {
+  const Tensor &in = call.operand(0);
+  std::vector<double> &sums = call.result().values;
+  const size_t group = sums.empty() ? 0 : in.values.size() / sums.size();
+  for (size_t i = 0; i < sums.size(); ++i) {
+    Real sum = 0;
+    for (size_t at = i * group; at < (i + 1) * group; ++at)
+      sum += static_cast<Real>(in.values[at]) * static_cast<Real>(in.values[at]);
+    sums[i] = sum;
+  }
+}
+
+void evaluateSquareSums(Call &call) {
+  call.precision == Precision::F32 ? sumSquares<float>(call) : sumSquares<double>(call);
 }
 
 void evaluateNorm(NormOp op, Call &call) {

@@ -21,6 +21,7 @@ struct Call {
 void evaluateDot(DotGeneralOp op, Call &call);
 void evaluateReduce(ReduceOp op, Call &call);
 void evaluateNorm(NormOp op, Call &call);
+void evaluateSquareSums(Call &call);
 
 // map.cpp
 void evaluateMap(MapOp op, Call &call);

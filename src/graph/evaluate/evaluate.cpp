@@ -117,6 +117,7 @@ Result<void> Evaluator::dispatch(Operation &op, Call &call) {
       .Case([&](IotaOp o) { return evaluateIota(o, call), Done(); })
       .Case([&](GatherOp o) { return evaluateGather(o, call), Done(); })
       .Case([&](NormOp o) { return evaluateNorm(o, call), Done(); })
+      .Case([&](SquareSumsOp) { return evaluateSquareSums(call), Done(); })
       .Case([&](DotGeneralOp o) { return evaluateDot(o, call), Done(); })
       .Case([&](MapOp o) { return evaluateMap(o, call), Done(); })
       .Case([&](ReduceOp o) { return evaluateReduce(o, call), Done(); })

@@ -47,6 +47,7 @@ void fuse(mlir::ModuleOp module, const FuseOptions &options) {
   fuseMapEpilogue(module, options);
   placeRopeInPlace(module, options);
   keepNormsUnquantized(module, options);
+  fuseNormSquares(module, options);
   fuseNormPrologue(module, options);
   fuseNormQuantizeStore(module, options);
   sharePackedTables(module, options);

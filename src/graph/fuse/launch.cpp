@@ -218,6 +218,12 @@ bool isPlainGroupedMatmul(LaunchOp launch) {
          launch.getNumResults() == 1 && isAlone(launch);
 }
 
+bool isDecode(LaunchOp launch) {
+  std::optional<ArrayAttr> buckets = launch.getBuckets();
+  return buckets && buckets->size() == 1 &&
+         cast<StringAttr>((*buckets)[0]).getValue() == kOneBucket;
+}
+
 // Kernels read operands as rows of the map's own shape, or as one row for all.
 bool isRowwise(MapOp map) {
   RankedTensorType type = map.getResult().getType();
@@ -253,6 +259,20 @@ MapOp columnMapOf(LaunchOp matmul) {
   SmallVector<Operation *> epilogue = inSlot(matmul, kEpilogue);
   auto map = epilogue.empty() ? MapOp() : dyn_cast<MapOp>(epilogue.front());
   return map && isOfColumns(matmul, map, mainOf(matmul)->getResult(0)) ? map : MapOp();
+}
+
+SquareSumsOp squaresOf(LaunchOp matmul) {
+  for (Operation *op : inSlot(matmul, kStore))
+    if (auto sums = dyn_cast<SquareSumsOp>(op))
+      return sums;
+  return {};
+}
+
+NormOp normFromSquares(LaunchOp matmul) {
+  for (Operation *op : inSlot(matmul, kPrologue))
+    if (auto norm = dyn_cast<NormOp>(op); norm && norm.getSquares())
+      return norm;
+  return {};
 }
 
 Value columnsMadeBy(LaunchOp matmul) {

@@ -102,6 +102,8 @@ bool isPlainMatmul(LaunchOp launch);
 /// Whether the launch is of rows by experts' weights, in whose kernel nothing follows yet.
 bool isPlainGroupedMatmul(LaunchOp launch);
 
+/// Whether the launch has kernels of decode alone.
+bool isDecode(LaunchOp launch);
 /// Whether a map is of f32 rows [T, N] in its own shape, or of one row [N] for all.
 bool isRowwise(MapOp map);
 /// Whether a value is f32 [columns] of the model file, which can be packed as a weight's rows are.
@@ -109,6 +111,12 @@ bool isColumnVector(mlir::Value value, int64_t columns);
 /// The map with vectors such as a bias that follows a matmul before anything else; null where there
 /// is none.
 MapOp columnMapOf(LaunchOp matmul);
+/// Columns whose squares a matmul's epilogue adds up as one sum.
+inline constexpr int64_t kSquareColumns = 16;
+/// The sums of squares that a matmul stores beside its map's result; null where there are none.
+SquareSumsOp squaresOf(LaunchOp matmul);
+/// The norm from sums of squares in a matmul's prologue; null where there is none.
+NormOp normFromSquares(LaunchOp matmul);
 /// What the rest of a matmul's epilogue reads: the matmul's result, after its column map.
 mlir::Value columnsMadeBy(LaunchOp matmul);
 

@@ -9,12 +9,6 @@ using namespace mlir;
 
 namespace sinter::graph {
 
-static bool isDecode(LaunchOp launch) {
-  std::optional<ArrayAttr> buckets = launch.getBuckets();
-  return buckets && buckets->size() == 1 &&
-         cast<StringAttr>((*buckets)[0]).getValue() == kOneBucket;
-}
-
 // Each program of the matmul reads the K numbers of its row.
 static int64_t numbersRepeated(LaunchOp matmul, const FuseOptions &options) {
   DotGeneralOp op = mainOf<DotGeneralOp>(matmul);

@@ -29,6 +29,9 @@ struct FuseOptions {
   /// Whether a matmul of decode, with its epilogue, multiplies rows by matrix instructions and so
   /// reads them quantized; none: no matmul does.
   std::function<bool(LaunchOp)> sharesDepth;
+  /// Most rows of a step for which each program of such a matmul scales what it reads by sums of
+  /// squares, instead of one launch for the norm; 0 or none: it never pays.
+  std::function<int64_t(LaunchOp)> normRows;
 };
 
 /// Columns of a program that has one row, on SIMT targets.
@@ -69,6 +72,9 @@ void placeRopeInPlace(mlir::ModuleOp module, const FuseOptions &options);
 /// In decode a matmul reads the norm before it as floats, unless it shares depth and the norm does
 /// not pay in its prologue. It comes after the patterns of epilogues.
 void keepNormsUnquantized(mlir::ModuleOp module, const FuseOptions &options);
+/// In decode, a matmul that shares K stores sums of squares of its rows, and one that reads their
+/// norm scales them as it reads. It comes before the other prologue.
+void fuseNormSquares(mlir::ModuleOp module, const FuseOptions &options);
 /// A norm is made by each program of the matmul that reads it.
 void fuseNormPrologue(mlir::ModuleOp module, const FuseOptions &options);
 /// Norms quantize rows as they store them. It comes after those of prologues.

@@ -17,19 +17,28 @@ static LogicalResult verifyPrologue(LaunchOp launch) {
   SmallVector<Operation *> ops = inSlot(launch, kPrologue);
   if (ops.empty() || !isa<DotGeneralOp>(mainOf(launch)))
     return success();
-  auto norm = cast<NormOp>(ops.back());
-  auto matmul = mainOf<DotGeneralOp>(launch);
-  if (ops.size() == 1 && norm.isRmsOfRows() && norm.getResult().hasOneUse() &&
-      matmul.getA() == norm.getResult())
+  auto norm = dyn_cast<NormOp>(ops.front());
+  auto quantize = dyn_cast<QuantizeOp>(ops.back());
+  Value made = ops.back()->getResult(0);
+  const bool inOrder =
+      ops.size() == (quantize ? 2 : 1) &&
+      (!quantize || (norm && norm.getSquares() && quantize.getValue() == norm.getResult()));
+  if (norm && inOrder && norm.isRmsOfRows() && norm.getResult().hasOneUse() && made.hasOneUse() &&
+      mainOf<DotGeneralOp>(launch).getA() == made)
     return success();
-  return norm.emitOpError() << "is no prologue of its matmul, expected one root mean square norm "
-                               "of rows that the matmul alone reads as a";
+  return ops.front()->emitOpError()
+         << "is no prologue of its matmul, expected one root mean square norm of rows that the "
+            "matmul alone reads as a, quantized where it is from sums of squares";
 }
 
 // All that is made but the last value stays in the launch.
 static LogicalResult verifyReturned(LaunchOp launch) {
   Operation *end = launch.getBody().front().getTerminator(), *last = end->getPrevNode();
   if (llvm::equal(end->getOperands(), last->getResults()))
+    return success();
+  if (auto sums = dyn_cast<SquareSumsOp>(last);
+      sums &&
+      llvm::equal(end->getOperands(), SmallVector<Value>{sums.getValue(), sums.getResult()}))
     return success();
   return end->emitOpError() << "returns " << end->getNumOperands() << " values, expected "
                             << (last->getNumResults() == 1 ? "the one" : "those") << " that '"
@@ -65,13 +74,27 @@ static LogicalResult verifyStored(LaunchOp launch) {
 
 // ---- matmul -> map ----
 
+// Sums of squares follow the map whose f32 rows they are of, group by group.
+static LogicalResult verifySquares(LaunchOp launch) {
+  SquareSumsOp sums = squaresOf(launch);
+  if (!sums)
+    return success();
+  auto map = sums.getValue().getDefiningOp<MapOp>();
+  if (map && map->getParentOp() == launch && sums.getOperation() == lastOf(launch) &&
+      columnsOf(sums.getValue()) == kSquareColumns * columnsOf(sums.getResult()))
+    return success();
+  return sums.emitOpError() << "is no store of its matmul, expected the last operation, of the "
+                               "map's rows, in groups of "
+                            << kSquareColumns << " columns";
+}
+
 static bool isMapForm(LaunchOp launch, ArrayRef<SliceOp> slices, MapOp map) {
   const size_t ops = inSlot(launch, kEpilogue).size() - (columnMapOf(launch) ? 1 : 0),
                stored = inSlot(launch, kStore).size();
   RankedTensorType type = map.getResult().getType();
   auto readsTile = [&](Value value) { return llvm::count(map.getValues(), value) == 1; };
   if (ops != slices.size() + 1 || stored > 1 || type.getRank() != 2 || type.isDynamicDim(1) ||
-      !isRowwise(map) || !isa<QuantizeOp, MapOp>(lastOf(launch)))
+      !isRowwise(map) || !isa<QuantizeOp, MapOp, SquareSumsOp>(lastOf(launch)))
     return false;
   Value whole = columnsMadeBy(launch);
   if (slices.empty())
@@ -88,6 +111,8 @@ static LogicalResult verifyMapEpilogue(LaunchOp launch, MapOp map) {
   const auto parts = static_cast<int64_t>(slices.size());
   const int64_t width = columnsOf(map.getResult()), columns = launch.getColumns().value_or(1);
   const int64_t part = columns / std::max<int64_t>(parts, 1);
+  if (failed(verifySquares(launch)))
+    return failure();
   if (columns % std::max<int64_t>(parts, 1) || (parts > 1 && width % part))
     return launch.emitOpError() << "has " << columns << " columns, expected equal shares of "
                                 << parts << " slices of " << width;
@@ -183,7 +208,8 @@ static LogicalResult verifyHeadRows(LaunchOp launch) {
       llvm::all_of(heads->parts, [](const HeadPart &part) { return isReturned(part.result); }))
     return success();
   return launch.emitOpError()
-         << "works otherwise on heads than its kernel, expected queries, keys and values, each once "
+         << "works otherwise on heads than its kernel, expected queries, keys and values, each "
+            "once "
             "at most: RoPE by one table, norms with one epsilon before or after it, and appends at "
             "the same slots";
 }

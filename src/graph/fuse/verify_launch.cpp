@@ -33,11 +33,12 @@ static bool offers(const LaunchKernel *kernel, StringRef slot) {
 // The operations that kernels have slots for.
 static bool fitsSlot(Operation *op, StringRef slot, const LaunchKernel &kernel) {
   if (slot == kPrologue)
-    return isa<NormOp>(op);
+    return isa<NormOp>(op) || (isa<QuantizeOp>(op) && kernel.name == "matmul");
   if (slot == kEpilogue)
     return kernel.name == "norm" ? isa<NormOp>(op)
                                  : isa<SliceOp, ReshapeOp, MapOp, RopeOp, NormOp>(op);
-  return isa<QuantizeOp>(op) || (isa<ReshapeOp>(op) && kernel.name == "attention") ||
+  return isa<QuantizeOp>(op) || (isa<SquareSumsOp>(op) && kernel.name == "matmul") ||
+         (isa<ReshapeOp>(op) && kernel.name == "attention") ||
          (isa<KvAppendOp>(op) && llvm::is_contained({"matmul", "rope", "norm"}, kernel.name));
 }
 

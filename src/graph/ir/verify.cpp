@@ -36,6 +36,27 @@ bool NormOp::isRmsOfRows() {
          getNormAxes() == SmallVector<int64_t>{getValue().getType().getRank() - 1};
 }
 
+// Whether `sums` are those of equal groups along the last axis of `value`.
+static LogicalResult verifySums(Operation *op, RankedTensorType value, RankedTensorType sums) {
+  Check check(op);
+  const int64_t last = value.getRank() - 1;
+  if (failed(check.f32("value", value)) || failed(check.f32("sums", sums)) ||
+      failed(check.rank("sums", sums, value.getRank())))
+    return failure();
+  for (int64_t axis = 0; axis < last; ++axis)
+    if (failed(check.agree("value", value, axis, "sums", sums, axis)))
+      return failure();
+  if (last >= 0 && !value.isDynamicDim(last) && !sums.isDynamicDim(last) &&
+      sums.getDimSize(last) > 0 && value.getDimSize(last) % sums.getDimSize(last) == 0)
+    return success();
+  return op->emitOpError() << "has sums " << sums << " of " << value
+                           << ", expected one for each of equal groups along the last axis";
+}
+
+LogicalResult SquareSumsOp::verify() {
+  return verifySums(*this, getValue().getType(), getResult().getType());
+}
+
 LogicalResult NormOp::verify() {
   Check check(*this);
   RankedTensorType value = getValue().getType();
@@ -58,9 +79,14 @@ LogicalResult NormOp::verify() {
         return failure();
     return success();
   };
-  if (failed(verifyParameter("weight", getWeight())))
+  if (failed(verifyParameter("weight", getWeight())) || failed(verifyParameter("bias", getBias())))
     return failure();
-  return verifyParameter("bias", getBias());
+  if (!getSquares())
+    return success();
+  if (!isRmsOfRows())
+    return emitOpError() << "has sums of squares, expected them of a root mean square norm along "
+                            "the last axis with a weight and no bias alone";
+  return verifySums(*this, value, cast<RankedTensorType>(getSquares().getType()));
 }
 
 // ---- map and reduce ----

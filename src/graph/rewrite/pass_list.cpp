@@ -100,7 +100,11 @@ public:
       getOperation().emitError() << name_ << " has target '" << target << "', expected cpu or simt";
       return signalPassFailure();
     }
-    const FuseOptions options = target == "cpu" ? cpuFuseOptions() : simtFuseOptions();
+    FuseOptions options = target == "cpu" ? cpuFuseOptions() : simtFuseOptions();
+    if (shares) {
+      options.sharesDepth = [](LaunchOp) { return true; };
+      options.normRows = [](LaunchOp) { return 1; };
+    }
     const bool splits = name_ == "split-phases" || (name_ == "fuse" && options.twoPhases);
     if (splits && failed(verifyOneFunction(getOperation())))
       return signalPassFailure();
@@ -108,6 +112,9 @@ public:
   }
 
   Option<std::string> target{*this, "target", llvm::cl::desc("cpu or simt"), llvm::cl::init("cpu")};
+  Option<bool> shares{*this, "shares",
+                      llvm::cl::desc("matmuls of decode share K, and norms move into them"),
+                      llvm::cl::init(false)};
 
 private:
   StringRef name_, summary_;
@@ -155,8 +162,7 @@ static void registerFusion() {
       {"fuse-column-epilogue", "adds biases and the like where a matmul makes columns",
        fuseColumnEpilogue},
       {"fuse-head-rows", "makes norms of heads, RoPE and appends one launch", fuseHeadRows},
-      {"fuse-qkv-epilogue", "rotates and appends heads where a matmul makes them",
-       fuseQkvEpilogue},
+      {"fuse-qkv-epilogue", "rotates and appends heads where a matmul makes them", fuseQkvEpilogue},
       {"fuse-other-head-rows", "the same without norms, where no epilogue makes them",
        fuseOtherHeadRows},
       {"fuse-map-epilogue", "maps columns where a matmul makes them", fuseMapEpilogue},
@@ -164,6 +170,8 @@ static void registerFusion() {
       {"keep-norms-unquantized", "lets matmuls of decode read norms as floats",
        keepNormsUnquantized},
       {"fuse-norm-quantize-store", "quantizes norms as they are stored", fuseNormQuantizeStore},
+      {"fuse-norm-squares", "lets matmuls scale rows by sums of squares that others store",
+       fuseNormSquares},
       {"fuse-norm-prologue", "lets programs of a matmul make the norm they read", fuseNormPrologue},
       {"share-packed-tables", "lets a gather read a matmul's packed weight", sharePackedTables},
       {"fuse", "all passes of fusion in order", fuse},

@@ -534,3 +534,37 @@ func.func @second_map_of_the_sums(%r: tensor<8x64xf32>, %p: tensor<4x2xi32>, %w:
   }
   return
 }
+
+// -----
+
+!x = tensor<64x64xf32>
+func.func @quantized_norm_without_sums(%x: !x, %g: tensor<64xf32>, %w: tensor<64x64xbf16>) {
+  %r = graph.launch @matmul(%x, %g, %w) {buckets = ["one"]} : (!x, tensor<64xf32>, tensor<64x64xbf16>) -> !x {
+  ^bb0(%a: !x, %b: tensor<64xf32>, %v: tensor<64x64xbf16>):
+    // expected-error @+1 {{is no prologue of its matmul, expected one root mean square norm of rows}}
+    %n = graph.norm %a, %b eps 1.0e-5 {slot = "prologue"} : !x, tensor<64xf32> -> !x
+    %q = graph.quantize %n {slot = "prologue"} : !x -> tensor<64x64xbf16>
+    %c = graph.dot_general %q, %v : tensor<64x64xbf16>, tensor<64x64xbf16> -> !x
+    graph.return %c : !x
+  }
+  return
+}
+
+// -----
+
+!x = tensor<64x64xf32>
+func.func @squares_of_other_groups(%x: !x, %w: tensor<64x64xbf16>) {
+  %r:2 = graph.launch @matmul(%x, %w) {buckets = ["one"]} : (!x, tensor<64x64xbf16>) -> (!x, tensor<64x8xf32>) {
+  ^bb0(%a: !x, %v: tensor<64x64xbf16>):
+    %c = graph.dot_general %a, %v : !x, tensor<64x64xbf16> -> !x
+    %m = graph.map %c, %a {slot = "epilogue"} : !x, !x -> !x {
+    ^bb0(%e: f32, %f: f32):
+      %s = arith.addf %e, %f : f32
+      graph.yield %s : f32
+    }
+    // expected-error @+1 {{is no store of its matmul, expected the last operation, of the map's rows, in groups of 16 columns}}
+    %s = graph.square_sums %m {slot = "store"} : !x -> tensor<64x8xf32>
+    graph.return %m, %s : !x, tensor<64x8xf32>
+  }
+  return
+}

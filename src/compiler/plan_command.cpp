@@ -43,6 +43,10 @@ struct Options {
   cl::opt<std::string> activations{"activations", cl::desc(activationsDoc),
                                    cl::init(engine::EngineOptions().activations), cl::cat(category),
                                    cl::sub(plan)};
+  std::string decodeNormsDoc = "how norms of decode are made, one of " + engine::decodeNormsNames();
+  cl::opt<std::string> decodeNorms{"decode-norms", cl::desc(decodeNormsDoc),
+                                   cl::init(engine::EngineOptions().decodeNorms), cl::cat(category),
+                                   cl::sub(plan)};
   cl::opt<std::string> rows{
       "output", cl::desc("rows of a step: embeddings; empty: logits of models that give any"),
       cl::cat(category), cl::sub(plan)};
@@ -128,6 +132,7 @@ static Result<void> run(const Options &options) {
   engine.pageRows = options.pageRows;
   engine.kvType = options.kvType;
   engine.activations = options.activations;
+  engine.decodeNorms = options.decodeNorms;
   engine.output = options.rows;
   engine.queryTile = options.queryTile;
   engine.threads = options.threads;

@@ -38,6 +38,9 @@ static Result<void> checkOptions(const EngineOptions &options) {
   if (!findActivations(options.activations))
     return fail(Code::InvalidArgument, "activations are '" + options.activations +
                                            "', expected one of " + activationsNames());
+  if (!findDecodeNorms(options.decodeNorms))
+    return fail(Code::InvalidArgument, "norms of decode are '" + options.decodeNorms +
+                                           "', expected one of " + decodeNormsNames());
   if (!options.output.empty() && options.output != kEmbeddingsOutput)
     return fail(Code::InvalidArgument, "the output is '" + options.output + "', expected '" +
                                            std::string(kEmbeddingsOutput) + "' or nothing");
@@ -122,6 +125,12 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   const TargetProfile &profile = target.profile();
   const Activations activations = *findActivations(options.activations);
   const MatmulPrecision rules = choosePrecision(profile, activations);
+  const DecodeNorms norms = *findDecodeNorms(options.decodeNorms);
+  if (norms != DecodeNorms::Apart && !rules.sharesDepth)
+    return fail(Code::InvalidArgument,
+                "norms of decode are '" + options.decodeNorms + "', but matmuls for target '" +
+                    target.name() + "' and activations '" + options.activations +
+                    "' share no K, so that none makes its norm: expected apart");
   GgufSource source(file);
   SINTER_ASSIGN(models::DecoderFeatures features, models::readDecoder(source));
   SINTER_ASSIGN(const BlockFormat *kv, chooseKvType(options.kvType, profile, target.name()));
@@ -144,6 +153,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
       [&](mlir::Type weights) { return activationFor(tile::blockFormatOf(weights), rules); },
       rules.weightTypeRows, rules.bfloatRows ? mlir::BFloat16Type::get(&context) : mlir::Type());
   LoweringOptions lowering{profile, activations};
+  lowering.decodeNorms = norms;
   // Where activations are quantized, attention in bf16 loses nothing (perplexity of SmolLM2 in Q8_0
   // and Q4_1: 1.0001 and 1.0003 times that with f32 and F16).
   lowering.quantizes = quantizesRows(*module);
@@ -154,7 +164,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
     graph::keepPools(*module, mlir::BFloat16Type::get(&context));
   }
   lowering.queryTile = options.queryTile;
-  graph::fuse(*module, fuseOptions(profile, activations));
+  graph::fuse(*module, fuseOptions(profile, activations, norms));
   if (failed(mlir::verify(*module)))
     return fail(Code::Internal, "fusion left a graph that is not well formed");
   kernels.useTuning(options.tuning);

@@ -1,6 +1,7 @@
 // The engine builder: a model file in, a plan out.
 #pragma once
 
+#include "engine/choice/norm_squares.h"
 #include "engine/kernel_set.h"
 #include "format/gguf.h"
 #include "numeric/precision.h"
@@ -14,7 +15,8 @@ struct EngineOptions {
   int64_t pageRows = 0;
   std::string kvType = std::string(kDefaultKvType); // of the KV cache (numeric/formats/kv_type.h)
   std::string activations = std::string(kDefaultActivations); // numeric/precision.h
-  std::string output; // rows of the step (numeric/precision.h); empty: as usual
+  std::string decodeNorms = std::string(kDefaultDecodeNorms); // choice/norm_squares.h
+  std::string output;    // rows of the step (numeric/precision.h); empty: as usual
   int64_t queryTile = 0; // most query rows of one attention block; 0 likewise
   uint32_t threads = 0;  // that compile; 0: as many as the machine runs
   Tuning tuning;         // schedules of `step`

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/choice/m_bucket.h"
+#include "engine/choice/norm_squares.h"
 #include "engine/choice/precision.h"
 #include "engine/kernel_set.h"
 #include "engine/launch.h"
@@ -20,8 +21,9 @@ namespace sinter::engine {
 struct LoweringOptions {
   TargetProfile profile;
   Activations activations = Activations::Fastest;
-  bool quantizes = false;   // some activations are quantized, so that attention may round too
-  int64_t queryTile = 16;   // most query rows of an attention block
+  bool quantizes = false; // some activations are quantized, so that attention may round too
+  int64_t queryTile = 16; // most query rows of an attention block
+  DecodeNorms decodeNorms = DecodeNorms::Apart;
   bool namesPlaces = false; // in errors, where the operation stands in its source
 
   MatmulPrecision matmulPrecision() const { return choosePrecision(profile, activations); }
@@ -129,8 +131,12 @@ private:
 
   // lowering_matmul.cpp
   Result<void> lowerMatmul(graph::LaunchOp launch);
-  Result<Steps> matmulOf(graph::LaunchOp launch, MBucket rows, const Epilogue &epilogue,
-                         const Stored &matrix);
+  struct Matmul;
+  Result<Steps> matmulOf(const Matmul &matmul, MBucket rows);
+  Result<Steps> normThenMatmul(const Matmul &matmul, MBucket rows);
+  Result<Steps> tilesOf(const Matmul &matmul, MBucket rows);
+  Result<std::vector<BoundArgument>> normArguments(graph::NormOp norm);
+  void setNormCosts(graph::LaunchOp matmul, plan::Launch &launch);
   Result<Epilogue> epilogueOf(graph::LaunchOp launch);
   Result<Epilogue> mapEpilogue(graph::LaunchOp launch, graph::MapOp map);
   Result<Epilogue> qkvEpilogue(graph::LaunchOp launch);

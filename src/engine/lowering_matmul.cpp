@@ -5,12 +5,15 @@
 #include "base/check.h"
 #include "engine/choice/matmul.h"
 #include "engine/choice/packing.h"
+#include "engine/choice/rows.h"
 #include "engine/choice/shared_depth.h"
 #include "engine/elements.h"
 #include "engine/lowering.h"
 #include "engine/map_program.h"
 #include "graph/fuse/row_order.h"
+#include "kernels/norm_squares.h"
 #include "kernels/qkv_epilogue.h"
+#include "kernels/rows.h"
 
 using namespace mlir;
 
@@ -52,14 +55,20 @@ Result<Epilogue> Lowering::mapEpilogue(graph::LaunchOp launch, graph::MapOp map)
         static_cast<uint32_t>(llvm::find(map.getValues(), part) - map.getValues().begin()));
   if (llvm::is_contained(operands, map.getValues().size()))
     return fail(Code::Unsupported, "a map reads no columns of its matmul, which has no kernel");
-  epilogue.epilogueStore = mapStore(program, operands, graph::columnsOf(result), elementOf(result));
+  const bool squares = graph::squaresOf(launch) != nullptr;
+  epilogue.epilogueStore =
+      mapStore(program, operands, graph::columnsOf(result), elementOf(result), squares);
   std::string detail = "to " + plainName(elementOf(result));
   for (uint32_t operand : operands)
     detail += " " + std::to_string(operand);
   epilogue.slots = {{"epilogue", "map", detail + " " + program.text()}};
+  if (squares)
+    epilogue.slots.push_back({"epilogue", "squares", std::to_string(graph::kSquareColumns)});
   if (parts.size() > 1)
     epilogue.epilogueStore.columns = epilogue.columns;
   epilogue.arguments = {allocate(result).view()};
+  if (squares)
+    epilogue.arguments.push_back(allocate(launch.getResult(1)).view());
   SINTER_ASSIGN(const std::vector<BoundArgument> others, mapOperands(map, parts));
   llvm::append_range(epilogue.arguments, others);
   return epilogue;
@@ -239,30 +248,122 @@ int64_t programColumns(const kernels::Gemm &p, const Epilogue &epilogue, MBucket
   return static_cast<int64_t>(llvm::alignTo(p.blockN, epilogue.columns));
 }
 
-Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, MBucket rows,
-                                           const Epilogue &epilogue, const Stored &matrix) {
-  auto op = graph::mainOf<graph::DotGeneralOp>(launch);
-  auto norm = onlyIn<graph::NormOp>(launch, graph::kPrologue);
+// A launch of a matmul, and how its kernels read its rows.
+struct Lowering::Matmul {
+  graph::LaunchOp launch;
+  const Epilogue &epilogue;
+  const Stored &matrix;
+  BoundView rows = {};
+  kernels::Slot prologue = {};
+  std::vector<BoundArgument> arguments = {}; // of the prologue
+  std::vector<plan::KernelSlot> slots = {};
+  bool scales = false; // f32 rows, by sums of squares
+};
+
+// A norm's arguments after its value and its sums.
+Result<std::vector<BoundArgument>> Lowering::normArguments(graph::NormOp norm) {
+  graph::WeightOp weight = weightOf(norm.getWeight());
+  if (!weight)
+    return fail(Code::Unsupported, "a norm's weight is no weight, which has no kernel");
+  SINTER_ASSIGN(const Stored gain, directWeight(weight));
+  return std::vector<BoundArgument>{asRow(gain), f32Scalar(norm.getEps().convertToFloat())};
+}
+
+static Expr moreThan(const Expr &rows, int64_t most) {
+  return plan::maxOf(plan::add(rows, Expr(-most)), Expr(0));
+}
+
+Result<Lowering::Steps> Lowering::matmulOf(const Matmul &matmul, MBucket rows) {
+  auto op = graph::mainOf<graph::DotGeneralOp>(matmul.launch);
+  if (graph::normFromSquares(matmul.launch))
+    return normThenMatmul(matmul, rows);
+  auto norm = onlyIn<graph::NormOp>(matmul.launch, graph::kPrologue);
   SINTER_ASSIGN(const Stored left, operand(norm ? norm.getValue() : op.getA()));
+  Matmul with = matmul;
+  with.rows = left.view();
+  if (norm) {
+    SINTER_ASSIGN(with.arguments, normArguments(norm));
+    with.prologue = kernels::rmsNormSlot(elementOf(norm.getWeight()), graph::columnsOf(op.getA()));
+    with.slots = {{"prologue", "norm", ""}};
+  }
+  return tilesOf(with, rows);
+}
+
+static_assert(graph::kSquareColumns == kernels::kSquareColumns);
+
+// Of few rows programs scale what they read; of more a launch stores the rows as the matmul takes
+// them. Both make the same bits.
+Result<Lowering::Steps> Lowering::normThenMatmul(const Matmul &matmul, MBucket rows) {
+  auto op = graph::mainOf<graph::DotGeneralOp>(matmul.launch);
+  graph::NormOp norm = graph::normFromSquares(matmul.launch);
+  const kernels::Slot slot =
+      kernels::squaresNormSlot(elementOf(norm.getWeight()), graph::columnsOf(op.getA()));
+  SINTER_ASSIGN(const Stored x, operand(norm.getValue()));
+  SINTER_ASSIGN(const Stored squares, operand(norm.getSquares()));
+  std::vector<BoundArgument> arguments = {squares.view()};
+  SINTER_ASSIGN(const std::vector<BoundArgument> parameters, normArguments(norm));
+  llvm::append_range(arguments, parameters);
+  const std::vector<plan::KernelSlot> slots = {{"prologue", "norm of squares", ""}};
+
+  kernels::QuantizeRows stream =
+      chooseStream(graph::columnsOf(op.getA()), elementOf(op.getA()), options_.profile);
+  stream.prologue = slot;
+  SINTER_ASSIGN(KernelId kernel,
+                kernels_.add("norm_of_squares", stream, kernels::quantizeRows, slots, freedom()));
+  Matmul apart = matmul;
+  apart.rows = allocate(op.getA()).view();
+  std::vector<BoundArgument> streamed = {x.view(), apart.rows};
+  llvm::append_range(streamed, arguments);
+  Steps steps;
+  addLaunch(steps, kernel, streamed, matmul.launch);
+  setNormCosts(matmul.launch, std::get<plan::Launch>(steps.back().op));
+  SINTER_ASSIGN(Steps tiles, tilesOf(apart, rows));
+  llvm::move(tiles, std::back_inserter(steps));
+
+  const int64_t most = rows == MBucket::One ? normRows(matmul.launch, options_.matmulPrecision(),
+                                                       options_.decodeNorms)
+                                            : 0;
+  if (most == 0)
+    return steps;
+  const Matmul scaling{matmul.launch, matmul.epilogue, matmul.matrix, x.view(),
+                       slot,          arguments,       slots,         true};
+  SINTER_ASSIGN(Steps few, tilesOf(scaling, rows));
+  const Expr tokens = extentOf(op.getA().getType(), 0);
+  return Steps{plan::Step{plan::If{moreThan(tokens, most), std::move(steps), std::move(few)}}};
+}
+
+// What a launch does and moves that makes a norm for the matmul that would make it.
+void Lowering::setNormCosts(graph::LaunchOp matmul, plan::Launch &launch) {
+  graph::NormOp norm = graph::normFromSquares(matmul);
+  launch.covers.clear();
+  for (Operation *op : graph::inSlot(matmul, graph::kPrologue))
+    launch.covers.push_back(describe(op));
+  launch.operations = operations(norm);
+  launch.bytesMoved = bytesOf(graph::mainOf<graph::DotGeneralOp>(matmul).getA().getType());
+  for (Value read : norm->getOperands())
+    launch.bytesMoved =
+        plan::add(launch.bytesMoved, bytesOf(cast<RankedTensorType>(read.getType())));
+}
+
+static bool holdsSquares(const kernels::Gemm &p, graph::LaunchOp launch) {
+  return !graph::squaresOf(launch) || p.blockN % kernels::kSquareColumns == 0;
+}
+
+Result<Lowering::Steps> Lowering::tilesOf(const Matmul &matmul, MBucket rows) {
+  graph::LaunchOp launch = matmul.launch;
+  const Epilogue &epilogue = matmul.epilogue;
+  auto op = graph::mainOf<graph::DotGeneralOp>(launch);
   kernels::Gemm p =
       chooseGemm(elementOf(op.getA()), elementOf(op.getB()), graph::columnsOf(op.getResult()),
                  graph::columnsOf(op.getA()), rows, options_.matmulPrecision());
   p.epilogueStore = epilogue.epilogueStore;
   p.blockN = programColumns(p, epilogue, rows, options_.profile);
   const bool shares = rows == MBucket::One && shareDepth(p, launch, options_.matmulPrecision());
-  std::vector<BoundArgument> arguments = {left.view(), matrix.view()};
+  std::vector<BoundArgument> arguments = {matmul.rows, matmul.matrix.view()};
   llvm::append_range(arguments, epilogue.arguments);
-  std::vector<plan::KernelSlot> slots;
-  if (norm) {
-    graph::WeightOp weight = weightOf(norm.getWeight());
-    if (!weight)
-      return fail(Code::Unsupported, "a norm's weight is no weight, which has no kernel");
-    SINTER_ASSIGN(const Stored gain, directWeight(weight));
-    p.prologue = kernels::rmsNormSlot(elementOf(norm.getWeight()), p.k);
-    llvm::append_range(arguments, std::vector<BoundArgument>{
-                                      asRow(gain), f32Scalar(norm.getEps().convertToFloat())});
-    slots = {{"prologue", "norm", ""}};
-  }
+  llvm::append_range(arguments, matmul.arguments);
+  std::vector<plan::KernelSlot> slots = matmul.slots;
+  p.prologue = matmul.prologue;
   if (graph::MapOp map = graph::columnMapOf(launch)) {
     SINTER_ASSIGN(p.epilogue, columnSlot(launch, map, slots, arguments));
   }
@@ -271,6 +372,13 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, MBucket rows,
   p.constantB = true;
   if (!shares)
     finishTile(p, epilogue.headColumns == 0, options_.profile);
+  if (!holdsSquares(p, launch))
+    return fail(Code::Unsupported, "a matmul's tiles have " + std::to_string(p.blockN) +
+                                       " columns, which are no whole groups of squares");
+  if (matmul.scales) {
+    p.activation = p.b.isBlock() ? p.activation : p.b;
+    p.a = kernel::F32;
+  }
   llvm::append_range(slots, epilogue.slots);
   const int64_t multiple = epilogue.headColumns ? 1 : epilogue.columns;
   auto launched = [&](const TokenGemm &tile) -> Result<Steps> {
@@ -279,6 +387,11 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, MBucket rows,
                                                  multiple, tile.decided}));
     Steps steps;
     addLaunch(steps, kernel, arguments, launch);
+    if (graph::normFromSquares(launch) && !matmul.scales)
+      llvm::erase_if(std::get<plan::Launch>(steps.back().op).covers, [&](const std::string &done) {
+        return llvm::any_of(graph::inSlot(launch, graph::kPrologue),
+                            [&](Operation *op) { return describe(op) == done; });
+      });
     return steps;
   };
   const Expr tokens = extentOf(op.getA().getType(), 0);
@@ -289,6 +402,18 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, MBucket rows,
     const Expr more = plan::maxOf(plan::add(tokens, Expr(1 - tile.leastTokens)), Expr(0));
     steps = steps.empty() ? std::move(larger)
                           : Steps{plan::Step{plan::If{more, std::move(larger), std::move(steps)}}};
+  SINTER_ASSIGN(Steps steps, launched(p));
+  if (!shares || p.blockM != kFewTokens || matmul.scales)
+    return steps;
+  const Expr tokens = extentOf(op.getA().getType(), 0);
+  std::vector<TokenGemm> tiles = tilesOfTokens(p, epilogue.headColumns, multiple);
+  p.blockM = kManyTokens;
+  if (tiles.empty() || tiles.front().leastTokens > kFewTokens + 1)
+    tiles.insert(tiles.begin(), {kFewTokens + 1, p});
+  for (const TokenGemm &tile : tiles) {
+    SINTER_ASSIGN(Steps larger, launched(tile.gemm));
+    steps = Steps{plan::Step{
+        plan::If{moreThan(tokens, tile.leastTokens - 1), std::move(larger), std::move(steps)}}};
   }
   return steps;
 }
@@ -296,9 +421,9 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, MBucket rows,
 // Those of the steps that are for so many rows.
 plan::Step Lowering::byRows(const Expr &rows, const Steps &many, const Steps &few,
                             const Steps &one) {
-  auto moreThan = [&](int64_t most) { return plan::maxOf(plan::add(rows, Expr(-most)), Expr(0)); };
-  plan::Step below{plan::If{moreThan(1), few, one}};
-  return few == many ? below : plan::Step{plan::If{moreThan(kSmallBucketRows), many, {below}}};
+  plan::Step below{plan::If{moreThan(rows, 1), few, one}};
+  return few == many ? below
+                     : plan::Step{plan::If{moreThan(rows, kSmallBucketRows), many, {below}}};
 }
 
 bool hasBucket(graph::LaunchOp launch, StringRef bucket) {
@@ -319,7 +444,7 @@ Result<void> Lowering::lowerMatmul(graph::LaunchOp launch) {
                               {graph::kOneBucket, MBucket::One},
                               {graph::kSmallBucket, MBucket::Small}})
     if (hasBucket(launch, bucket)) {
-      SINTER_ASSIGN(steps[rows], matmulOf(launch, rows, epilogue, matrix));
+      SINTER_ASSIGN(steps[rows], matmulOf({launch, epilogue, matrix}, rows));
     }
   if (steps.size() == 1)
     llvm::move(steps.begin()->second, std::back_inserter(steps_));

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "engine/map_program.h"
+#include "kernels/norm_squares.h"
 
 #include <bit>
 
@@ -200,16 +201,20 @@ kernels::Slot mapSlot(const MapProgram &program, uint32_t tileOperand, int64_t c
 
 kernels::EpilogueStore mapStore(const MapProgram &program,
                                 const std::vector<uint32_t> &tileOperands, int64_t columns,
-                                kernel::Element out) {
+                                kernel::Element out, bool squares) {
   auto views = std::make_shared<OperandViews>(program, tileOperands, columns);
   struct Out {
     kernel::View whole, rows; // as declared, and as it is cut
+    kernel::View squares;
   };
   auto result = std::make_shared<Out>();
   int64_t parts = static_cast<int64_t>(tileOperands.size());
   kernels::EpilogueStore epilogueStore;
-  epilogueStore.declare = [views, result, columns, out](kernel::KernelBuilder &k) {
+  epilogueStore.declare = [views, result, columns, out, squares](kernel::KernelBuilder &k) {
     result->whole = result->rows = k.out("out", out, {kernel::dyn, columns});
+    if (squares)
+      result->squares =
+          k.out("squares", kernel::F32, {kernel::dyn, columns / kernels::kSquareColumns});
     views->declare(k);
   };
   epilogueStore.cut = [views, result, columns](kernel::KernelBuilder &, const kernel::Scalar &row,
@@ -217,15 +222,18 @@ kernels::EpilogueStore mapStore(const MapProgram &program,
     result->rows = window(result->whole, {row, 0}, {rows, columns});
     views->cut(row, rows);
   };
-  epilogueStore.store = [views, result, parts, out](kernel::KernelBuilder &k,
-                                                    const kernel::Tile &tile,
-                                                    const kernels::TilePlace &place) {
+  epilogueStore.store = [views, result, parts, out, squares](kernel::KernelBuilder &k,
+                                                             const kernel::Tile &tile,
+                                                             const kernels::TilePlace &place) {
     int64_t width = place.columns / parts;
     kernels::TilePlace part = {place.row, place.column / parts, place.rows, width};
     std::vector<kernel::Tile> tiles;
     for (int64_t i = 0; i < parts; ++i)
       tiles.push_back(slice(tile, {0, i * width}, {place.rows, width}));
-    kernels::storeF32(result->rows, out, part, views->apply(k, tiles, part));
+    const kernel::Tile made = views->apply(k, tiles, part);
+    kernels::storeF32(result->rows, out, part, made);
+    if (squares)
+      kernels::storeSquares(result->squares, part, made);
   };
   return epilogueStore;
 }

@@ -46,9 +46,11 @@ kernels::Slot mapSlot(const MapProgram &program, uint32_t tileOperand, int64_t c
 
 // A sink that takes columns of the kernel's tiles as several operands: `tileOperands[i]` is the
 // i-th of equal parts, side by side in the tile. Stores [M, columns] of `out` as its first
-// argument; the other operands are f32 in-views of that shape, declared in operand order.
+// argument; the other operands are f32 in-views of that shape, declared in operand order. With
+// `squares` the second argument is squares, f32 [M, columns / kSquareColumns]
+// (kernels/norm_squares.h): sums of squares of what is stored, whose tiles have whole groups.
 kernels::EpilogueStore mapStore(const MapProgram &program,
                                 const std::vector<uint32_t> &tileOperands, int64_t columns,
-                                kernel::Element out);
+                                kernel::Element out, bool squares = false);
 
 } // namespace sinter::engine

@@ -140,6 +140,18 @@ TEST(Engine, ActivationsAreRoundedOnlyWhereTheyMayBe) {
             "activations are 'bf16', expected one of fastest, f32");
 }
 
+TEST(Engine, NormsMoveIntoMatmulsOnlyWhereTheseShareK) {
+  EngineOptions options;
+  options.decodeNorms = "merged";
+  EXPECT_EQ(refusal(tinyLlama(), options),
+            "norms of decode are 'merged', expected one of apart, estimated, fused");
+  options.decodeNorms = "fused";
+  EXPECT_THAT(refusal(tinyLlama(), options),
+              testing::AllOf(testing::HasSubstr("norms of decode are 'fused', but matmuls for "
+                                                "target 'cpu:"),
+                             testing::HasSubstr("share no K")));
+}
+
 TEST(Engine, DeclaresTheContractsSymbolsInOrder) {
   const Result<plan::Plan> &plan = tinyPlan();
   ASSERT_TRUE(plan) << plan.error().toString();

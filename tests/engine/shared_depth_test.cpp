@@ -179,10 +179,12 @@ const plan::Launch &fewTokens(const plan::Step &step) {
 }
 
 // The kernels that decode launches.
-std::vector<std::string> decodeKernels(const std::string &body) {
-  const LoweringOptions options{sharingProfile()};
+std::vector<std::string> decodeKernels(const std::string &body,
+                                       DecodeNorms norms = DecodeNorms::Apart) {
+  LoweringOptions options{sharingProfile()};
+  options.decodeNorms = norms;
   GraphText graph(body);
-  graph::fuse(graph.module(), fuseOptions(options.profile));
+  graph::fuse(graph.module(), fuseOptions(options.profile, options.activations, norms));
   EXPECT_TRUE(succeeded(mlir::verify(graph.module())));
   KernelSet kernels(graph.context());
   Result<plan::Plan> plan = Lowering(kernels, options).run(graph.module());
@@ -276,6 +278,90 @@ TEST(SharedDepth, HoldsColumnsOfEachPartSideBySide) {
 TEST(SharedDepth, LeavesBiasedPartsInOneRun) {
   for (const std::string &kernel : decodeKernels(halves(4096, true)))
     EXPECT_THAT(kernel, Not(HasSubstr("tile.concat")));
+}
+
+// ---- norms from sums of squares ----
+
+// A matmul that adds to rows of 4,096 columns, their norm, and a matmul of n columns.
+std::string matmulNormMatmul(int64_t n) {
+  const std::string x = rows(4096, "f32"), a = rows(4096, "bf16"),
+                    v = "tensor<4096x4096x!tile.block<\"q8_0\">>",
+                    w = "tensor<" + std::to_string(n) + "x4096x!tile.block<\"q8_0\">>",
+                    g = vectorOf(4096), c = rows(n, "f32");
+  return "%x = graph.input \"x\" : " + x + "\n%b = graph.input \"b\" : " + a +
+         "\n%g = graph.weight [\"g\"] : " + g + "\n%v = graph.weight [\"v\"] : " + v +
+         "\n%w = graph.weight [\"w\"] : " + w + "\n%m = graph.dot_general %b, %v : " + a + ", " +
+         v + " -> " + x + "\n" + sumOf("%r", "%m, %x", x + ", " + x, x) +
+         "%n = graph.norm %r, %g eps 1.0e-5 : " + x + ", " + g + " -> " + x +
+         "\n%a = graph.quantize %n : " + x + " -> " + a + "\n%c = graph.dot_general %a, %w : " + a +
+         ", " + w + " -> " + c + "\ngraph.output \"c\", %c : " + c +
+         "\ngraph.output \"r\", %r : " + x;
+}
+
+TEST(NormsOfSquares, AreMadeOnlyWhereTheyAreAskedFor) {
+  for (const std::string &kernel : decodeKernels(matmulNormMatmul(4096)))
+    EXPECT_THAT(kernel, Not(HasSubstr("squares")));
+}
+
+TEST(NormsOfSquares, TakeTheNormsLaunchFromFewTokens) {
+  EXPECT_THAT(
+      decodeKernels(matmulNormMatmul(4096), DecodeNorms::Fused),
+      ElementsAre(
+          AllOf(HasSubstr("@gemm"), HasSubstr("\"squares\""), Not(HasSubstr("\"norm_squares\""))),
+          AllOf(HasSubstr("@gemm"), HasSubstr(kOfEightRows), HasSubstr("\"norm_squares\""))));
+}
+
+// The decode steps of a matmul that reads such a norm, and the graph that names its symbols.
+struct NormSteps {
+  explicit NormSteps(int64_t n, DecodeNorms norms)
+      : graph(matmulNormMatmul(n)), kernels(graph.context()) {
+    LoweringOptions options{sharingProfile()};
+    options.decodeNorms = norms;
+    graph::fuse(graph.module(), fuseOptions(options.profile, options.activations, norms));
+    Result<plan::Plan> lowered = Lowering(kernels, options).run(graph.module());
+    EXPECT_TRUE(lowered) << lowered.error().message;
+    plan = std::move(*lowered);
+    const auto &phases = std::get<plan::If>(plan.procedures.at(0).steps.at(0).op);
+    choice = &std::get<plan::If>(phases.thenSteps.back().op);
+  }
+  std::string name(const plan::Step &step) {
+    return kernels.kernel(std::get<plan::Launch>(step.op).kernel).getSymName().str();
+  }
+  // Whether so many tokens take a launch for the norm.
+  bool apart(int64_t tokens) const {
+    std::vector<int64_t> symbols(plan.symbols.size(), 1);
+    for (auto [at, symbol] : llvm::enumerate(plan.symbols))
+      if (symbol.name == "T")
+        symbols[at] = tokens;
+    return plan::evaluate(choice->condition, symbols).value_or(-1) != 0;
+  }
+
+  GraphText graph;
+  KernelSet kernels;
+  plan::Plan plan;
+  const plan::If *choice = nullptr;
+};
+
+TEST(NormsOfSquares, HaveALaunchOfTheirOwnFromTheSameSumsForMoreTokens) {
+  NormSteps steps(4096, DecodeNorms::Fused);
+  EXPECT_FALSE(steps.apart(1));
+  EXPECT_FALSE(steps.apart(kFewTokens));
+  EXPECT_TRUE(steps.apart(kFewTokens + 1));
+  ASSERT_EQ(steps.choice->thenSteps.size(), 2u);
+  const auto &norm = std::get<plan::Launch>(steps.choice->thenSteps[0].op);
+  EXPECT_THAT(steps.name(steps.choice->thenSteps[0]), HasSubstr("norm_of_squares"));
+  EXPECT_THAT(norm.covers, ElementsAre("norm", "quantize to bf16"));
+  EXPECT_THAT(fewTokens(steps.choice->thenSteps[1]).covers, ElementsAre("dot_general"));
+  ASSERT_EQ(steps.choice->elseSteps.size(), 1u);
+}
+
+// What programs read again grows with tokens and programs.
+TEST(NormsOfSquares, AreEstimatedToPayForFewTokensAlone) {
+  for (int64_t n : {4096, 28672}) {
+    NormSteps steps(n, DecodeNorms::Estimated);
+    EXPECT_FALSE(steps.apart(1)) << n;
+  }
+  EXPECT_TRUE(NormSteps(28672, DecodeNorms::Estimated).apart(kFewTokens));
 }
 
 } // namespace

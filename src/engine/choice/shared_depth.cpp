@@ -176,7 +176,7 @@ static int64_t partsOf(graph::LaunchOp launch) {
 bool shareDepth(kernels::Gemm &p, graph::LaunchOp launch, const MatmulPrecision &rules) {
   auto op = graph::mainOf<graph::DotGeneralOp>(launch);
   if (!op.isLinear() || op.getA().getType().getRank() != 2 ||
-      !graph::inSlot(launch, graph::kPrologue).empty())
+      (!graph::inSlot(launch, graph::kPrologue).empty() && !graph::normFromSquares(launch)))
     return false;
   const int64_t parts = partsOf(launch), columns = launch.getColumns().value_or(1);
   if (parts == 1)
@@ -193,12 +193,16 @@ bool shareDepth(kernels::Gemm &p, graph::LaunchOp launch, const MatmulPrecision 
   return true;
 }
 
-bool sharesDepth(graph::LaunchOp launch, const MatmulPrecision &rules) {
+std::optional<kernels::Gemm> sharedGemm(graph::LaunchOp launch, const MatmulPrecision &rules) {
   auto op = graph::mainOf<graph::DotGeneralOp>(launch);
   kernels::Gemm p =
       chooseGemm(elementIn(op.getA()), elementIn(op.getB()), graph::columnsOf(op.getResult()),
                  graph::columnsOf(op.getA()), MBucket::One, rules);
-  return shareDepth(p, launch, rules);
+  return shareDepth(p, launch, rules) ? std::optional(std::move(p)) : std::nullopt;
+}
+
+bool sharesDepth(graph::LaunchOp launch, const MatmulPrecision &rules) {
+  return sharedGemm(launch, rules).has_value();
 }
 
 } // namespace sinter::engine

@@ -6,6 +6,7 @@
 #include "graph/graph.h"
 #include "kernels/gemm.h"
 
+#include <optional>
 #include <vector>
 
 namespace sinter::engine {
@@ -20,9 +21,11 @@ bool readsWords(const kernels::Gemm &p);
 // that a program must have (0: any), of `parts` side by side (kernels::Gemm).
 bool shareDepth(kernels::Gemm &p, kernel::Element a, int64_t columns, int64_t parts,
                 const MatmulPrecision &rules);
-// The same for a launch of a matmul in decode, whose epilogue is known and which makes no norm. The
-// matmul then reads its rows quantized.
+// The same for a launch of a matmul in decode, whose epilogue is known and which makes no norm but
+// from sums of squares. The matmul then reads its rows quantized.
 bool shareDepth(kernels::Gemm &p, graph::LaunchOp launch, const MatmulPrecision &rules);
+// Its tile for few tokens; nothing where it does not share K.
+std::optional<kernels::Gemm> sharedGemm(graph::LaunchOp launch, const MatmulPrecision &rules);
 bool sharesDepth(graph::LaunchOp launch, const MatmulPrecision &rules);
 // Tiles of more tokens than an instruction's for such a matmul from words, by ascending numbers:
 // a program dequantizes weights once for all of its tokens, and its subgroups share columns instead

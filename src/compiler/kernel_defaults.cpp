@@ -76,13 +76,18 @@ struct DefaultExtent {
 // Of the positions of a page, or more; more spans than positions fill would only be skipped.
 static constexpr int64_t kPartitionPositions = 64;
 
+static constexpr std::string_view kAttention =
+    ",attention,attention_partitions,attention_combine,attention_partitions_ragged,"
+    "attention_combine_ragged,";
+
 // One row of q a block; sequence s holds positions 0 to s, and its row of q is the last.
 static const DefaultFill kFills[] = {
     {",kv_append,gemm_qkv,qkv_rows,", "slots", {{0, 1}}},
-    {",attention,attention_partitions,attention_combine,", "blocks", {{0, 1}, {0, 1}, {1}}},
-    {",attention,attention_partitions,attention_combine,", "kv_lengths", {{1, 1}}},
-    {",attention,attention_partitions,attention_combine,", "positions", {{0, 1}}},
-    {",attention,attention_partitions,", "page_table", {{0, 1}}},
+    {kAttention, "blocks", {{0, 1}, {0, 1}, {1}}},
+    {kAttention, "partitions", {{0, 1}, {0, 1}, {1}, {0}, {0, 1}, {0, 1}}}, // the first of each
+    {kAttention, "kv_lengths", {{1, 1}}},
+    {kAttention, "positions", {{0, 1}}},
+    {kAttention, "page_table", {{0, 1}}},
 };
 static constexpr DefaultExtent kExtents[] = {
     {",gemm_norm,", "norm_squares", 1, 16},

@@ -22,7 +22,11 @@ struct AttentionViews {
   std::optional<View> slopes;
 };
 
-// Softmax states of partitions: high and total [T, heads, partitions], acc with valueDim besides.
+// Where softmax states of partitions lie: at [token, head, partition], as many of each token as the
+// longest sequence has, or in slots that a list gives.
+enum class PartitionLayout : uint8_t { ByToken, Listed };
+
+// high and total [T, heads, partitions], listed [slots, heads]; acc with valueDim besides.
 struct PartitionViews {
   View acc, high, total;
 };
@@ -82,21 +86,27 @@ static int64_t rowsOf(const Attention &p) {
   return p.queryTile * p.groupHeads;
 }
 
-static RowViews declareRows(KernelBuilder &k) {
+static View declareList(KernelBuilder &k) {
+  return k.in("partitions", I32, {dyn, kPartitionColumns});
+}
+
+// Of `blocks`, or of a list whose first columns say the same of partitions.
+static RowViews declareRows(KernelBuilder &k, PartitionLayout layout = PartitionLayout::ByToken) {
   RowViews v;
-  v.blocks = k.in("blocks", I32, {dyn, 3});
+  v.blocks = layout == PartitionLayout::Listed ? declareList(k) : k.in("blocks", I32, {dyn, 3});
   v.lengths = k.in("kv_lengths", I32, {dyn});
   v.positions = k.in("positions", I32, {dyn, 1});
   return v;
 }
 
-static AttentionViews declareViews(KernelBuilder &k, const Attention &p) {
+static AttentionViews declareViews(KernelBuilder &k, const Attention &p,
+                                   PartitionLayout layout = PartitionLayout::ByToken) {
   AttentionViews v;
   v.q = k.in("q", p.in, {dyn, headsOf(p), p.headDim});
   v.keyCache = declareKeys(k, p);
   v.valueCache = k.in("v_cache", p.cache, {dyn, p.kvHeads, p.pageRows, valueDimOf(p)});
   v.pageTable = k.in("page_table", I32, {dyn, dyn});
-  v.rows = declareRows(k);
+  v.rows = declareRows(k, layout);
   return v;
 }
 
@@ -434,11 +444,18 @@ void attention(KernelBuilder &k, const Attention &p) {
               softmaxLoop(k, start + partitionKeys(p), end, partitionKeys(p), first, combine));
 }
 
-static PartitionViews declarePartitions(KernelBuilder &k, const Attention &p, bool stored) {
+static PartitionViews declarePartitions(KernelBuilder &k, const Attention &p,
+                                        PartitionLayout layout, bool stored) {
   auto declare = [&](const char *name, std::initializer_list<int64_t> shape) {
     return stored ? k.out(name, F32, shape) : k.in(name, F32, shape);
   };
   PartitionViews s;
+  if (layout == PartitionLayout::Listed) {
+    s.acc = declare("acc", {dyn, headsOf(p), valueDimOf(p)});
+    s.high = declare("high", {dyn, headsOf(p)});
+    s.total = declare("total", {dyn, headsOf(p)});
+    return s;
+  }
   s.acc = declare("acc", {dyn, headsOf(p), dyn, valueDimOf(p)});
   s.high = declare("high", {dyn, headsOf(p), dyn});
   s.total = declare("total", {dyn, headsOf(p), dyn});
@@ -453,23 +470,18 @@ static PartitionViews rowsOf(const Attention &p, const Block &b, const Scalar &r
           window(s.total, {b.first, 0, 0}, {rows, headsOf(p), partitions})};
 }
 
-void attentionPartitions(KernelBuilder &k, const Attention &p) {
-  AttentionViews v = declareViews(k, p);
-  PartitionViews partitions = declarePartitions(k, p, /*stored=*/true);
-  Scalar scale = k.scalar("scale", F32);
-  if (p.slopes)
-    v.slopes = declareHeads(k, p, "slopes");
-  p.scores.open(k);
-  // Partitions come first: a core goes from one to the next, whose pages it has asked for already.
-  k.grid(partitions.high.dim(2), p.kvHeads, v.rows.blocks.dim(0));
-  Block b = loadBlock(k, v.rows, /*axis=*/2);
-  Scalar partition = k.programId(0);
-  PartitionRange range = rangeOf(k, p, v.rows, b, partition * partitionKeys(p));
-  Queries q = loadQueries(k, p, v, b, scale);
-  OnlineSoftmax softmax = softmaxOfKeys(k, p, v, b, q, range.start, range.end);
-  // Nobody reads the state of a partition without keys.
-  PartitionViews to =
-      rowsOf(p, b, select(range.start < range.end, b.rows, 0), partitions.high.dim(2), partitions);
+// So many slots from `first` on.
+static PartitionViews slotsFrom(const Attention &p, const Scalar &first, const Scalar &count,
+                                const PartitionViews &s) {
+  return {window(s.acc, {first, 0, 0}, {count, headsOf(p), valueDimOf(p)}),
+          window(s.high, {first, 0}, {count, headsOf(p)}),
+          window(s.total, {first, 0}, {count, headsOf(p)})};
+}
+
+static void storeByToken(const Attention &p, const Block &b, const Scalar &rows,
+                         const Scalar &partition, const OnlineSoftmax &softmax,
+                         const PartitionViews &partitions) {
+  PartitionViews to = rowsOf(p, b, rows, partitions.high.dim(2), partitions);
   Scalar head = b.head * p.groupHeads;
   store(to.acc, {0, head, partition, 0},
         reshape(softmax.acc, {p.queryTile, p.groupHeads, 1, valueDimOf(p)}));
@@ -477,53 +489,150 @@ void attentionPartitions(KernelBuilder &k, const Attention &p) {
   store(to.total, {0, head, partition}, reshape(softmax.total, {p.queryTile, p.groupHeads, 1}));
 }
 
+static void storeInSlots(const Attention &p, const Block &b, const Scalar &rows, const Scalar &slot,
+                         const OnlineSoftmax &softmax, const PartitionViews &partitions) {
+  PartitionViews to = slotsFrom(p, slot, rows, partitions);
+  Scalar head = b.head * p.groupHeads;
+  store(to.acc, {0, head, 0}, reshape(softmax.acc, {p.queryTile, p.groupHeads, valueDimOf(p)}));
+  store(to.high, {0, head}, reshape(softmax.high, {p.queryTile, p.groupHeads}));
+  store(to.total, {0, head}, reshape(softmax.total, {p.queryTile, p.groupHeads}));
+}
+
+static void partitionsBy(KernelBuilder &k, const Attention &p, PartitionLayout layout) {
+  const bool listed = layout == PartitionLayout::Listed;
+  AttentionViews v = declareViews(k, p, layout);
+  PartitionViews partitions = declarePartitions(k, p, layout, /*stored=*/true);
+  Scalar scale = k.scalar("scale", F32);
+  if (p.slopes)
+    v.slopes = declareHeads(k, p, "slopes");
+  p.scores.open(k);
+  // Partitions come first: a core goes from one to the next, whose pages it has asked for already.
+  if (listed)
+    k.grid(v.rows.blocks.dim(0), p.kvHeads);
+  else
+    k.grid(partitions.high.dim(2), p.kvHeads, v.rows.blocks.dim(0));
+  Block b = loadBlock(k, v.rows, /*axis=*/listed ? 0 : 2);
+  Scalar id = k.programId(0);
+  Scalar from = listed ? loadScalar(v.rows.blocks, {id, kPositionColumn}) : id * partitionKeys(p);
+  PartitionRange range = rangeOf(k, p, v.rows, b, from);
+  Queries q = loadQueries(k, p, v, b, scale);
+  OnlineSoftmax softmax = softmaxOfKeys(k, p, v, b, q, range.start, range.end);
+  // Nobody reads the state of a partition without keys.
+  Scalar rows = select(range.start < range.end, b.rows, 0);
+  if (!listed)
+    return storeByToken(p, b, rows, id, softmax, partitions);
+  Scalar slot = convert(loadScalar(v.rows.blocks, {id, kSlotColumn}), Index);
+  storeInSlots(p, b, rows, slot, softmax, partitions);
+}
+
+void attentionPartitions(KernelBuilder &k, const Attention &p) {
+  partitionsBy(k, p, PartitionLayout::ByToken);
+}
+
+void attentionPartitionsRagged(KernelBuilder &k, const Attention &p) {
+  partitionsBy(k, p, PartitionLayout::Listed);
+}
+
+namespace {
+// A query tile's partitions as attentionCombine walks them.
+struct Combined {
+  PartitionLayout layout;
+  PartitionViews states; // of its rows; listed: its slots from that of `start` on
+  Scalar start, end;     // positions
+  Scalar head, rows;
+};
+} // namespace
+
 // The state of one partition; of a row's keys in this program's heads.
-static OnlineSoftmax stateOfPartition(const Attention &p, const PartitionViews &from,
-                                      const Scalar &head, const Scalar &partition) {
+static OnlineSoftmax stateOfPartition(const Attention &p, const Combined &c,
+                                      const Scalar &partition) {
   const int64_t rows = rowsOf(p);
-  Tile high = load(from.high, {0, head, partition}, {p.queryTile, p.groupHeads, 1}),
-       total = load(from.total, {0, head, partition}, {p.queryTile, p.groupHeads, 1}),
-       acc = load(from.acc, {0, head, partition, 0}, {p.queryTile, p.groupHeads, 1, valueDimOf(p)});
+  const PartitionViews &from = c.states;
+  Tile high = load(from.high, {0, c.head, partition}, {p.queryTile, p.groupHeads, 1}),
+       total = load(from.total, {0, c.head, partition}, {p.queryTile, p.groupHeads, 1}),
+       acc =
+           load(from.acc, {0, c.head, partition, 0}, {p.queryTile, p.groupHeads, 1, valueDimOf(p)});
   return {reshape(high, {rows, 1}), reshape(total, {rows, 1}), reshape(acc, {rows, valueDimOf(p)})};
 }
 
-// Of the partitions from position `at` on that are read together: those at or after `end` are of
+// The same of the partition that is so many after the first. In place of rows that its query tile
+// lacks stand those of the next partition, which are not stored.
+static OnlineSoftmax stateInSlots(const Attention &p, const Combined &c, const Scalar &partition) {
+  const int64_t rows = rowsOf(p);
+  const PartitionViews &from = c.states;
+  Scalar slot = p.queryTile == 1 ? partition : partition * c.rows;
+  Tile high = load(from.high, {slot, c.head}, {p.queryTile, p.groupHeads}),
+       total = load(from.total, {slot, c.head}, {p.queryTile, p.groupHeads}),
+       acc = load(from.acc, {slot, c.head, 0}, {p.queryTile, p.groupHeads, valueDimOf(p)});
+  return {reshape(high, {rows, 1}), reshape(total, {rows, 1}), reshape(acc, {rows, valueDimOf(p)})};
+}
+
+// Of the partitions from position `at` on that are read together: those at or after the end are of
 // no keys, which changes no bit but the sign of zeros.
 static std::vector<OnlineSoftmax> statesFrom(KernelBuilder &k, const Attention &p,
-                                             const PartitionViews &from, const Scalar &head,
-                                             const Scalar &at, const Scalar &end) {
-  Scalar first = floorDiv(at, partitionKeys(p));
-  std::vector<OnlineSoftmax> states = {stateOfPartition(p, from, head, first)};
+                                             const Combined &c, const Scalar &at) {
+  const bool listed = c.layout == PartitionLayout::Listed;
+  Scalar first = floorDiv(listed ? at - convert(c.start, Index) : at, partitionKeys(p));
+  auto state = [&](const Scalar &partition) {
+    return listed ? stateInSlots(p, c, partition) : stateOfPartition(p, c, partition);
+  };
+  std::vector<OnlineSoftmax> states = {state(first)};
   for (int64_t i = 1; i < p.combinePartitions; ++i) {
-    OnlineSoftmax next = stateOfPartition(p, from, head, first + i);
-    Scalar held = convert(at, I32) + i * partitionKeys(p) < end;
+    OnlineSoftmax next = state(first + i);
+    Scalar held = convert(at, I32) + i * partitionKeys(p) < c.end;
     next.high = select(held, next.high, emptySoftmax(k, p).high);
     states.push_back(next);
   }
   return states;
 }
 
-void attentionCombine(KernelBuilder &k, const Attention &p) {
-  PartitionViews partitions = declarePartitions(k, p, /*stored=*/false);
+// The slots of the query tile's partitions in [start, end).
+static PartitionViews slotsOf(KernelBuilder &k, const Attention &p, const Block &b,
+                              const View &list, const Scalar &start, const Scalar &end,
+                              const PartitionViews &partitions) {
+  Scalar base = loadScalar(list, {k.programId(0), kBaseColumn});
+  Scalar first = floorDiv(start, partitionKeys(p));
+  Scalar held = floorDiv(end + (partitionKeys(p) - 1), partitionKeys(p)) - first;
+  Scalar slot = max(convert(base, Index) + convert(first, Index) * b.rows, 0);
+  return slotsFrom(p, slot, convert(held, Index) * b.rows, partitions);
+}
+
+static void combineBy(KernelBuilder &k, const Attention &p, PartitionLayout layout) {
+  const bool listed = layout == PartitionLayout::Listed;
+  PartitionViews partitions = declarePartitions(k, p, layout, /*stored=*/false);
   RowViews v = declareRows(k);
+  std::optional<View> list = listed ? std::optional(declareList(k)) : std::nullopt;
   Outcome out{declareOut(k, p), {}};
   if (p.sinks)
     out.sinks = declareHeads(k, p, "sinks");
   k.grid(v.blocks.dim(0), p.kvHeads);
   Block b = loadBlock(k, v);
   Scalar start = startOfKeys(k, p, v, b, partitionKeys(p)), end = endOfKeys(p, v, b);
-  Scalar held = partitions.high.dim(2);
-  if (p.combinePartitions > 1) // what follows is not written
-    held = convert(floorDiv(end + (partitionKeys(p) - 1), partitionKeys(p)), Index);
-  PartitionViews from = rowsOf(p, b, b.rows, held, partitions);
+  Combined c{layout, {}, start, end, b.head * p.groupHeads, b.rows};
+  if (listed) {
+    c.states = slotsOf(k, p, b, *list, start, end, partitions);
+  } else {
+    Scalar held = partitions.high.dim(2);
+    if (p.combinePartitions > 1) // what follows is not written
+      held = convert(floorDiv(end + (partitionKeys(p) - 1), partitionKeys(p)), Index);
+    c.states = rowsOf(p, b, b.rows, held, partitions);
+  }
   auto combine = [&](Scalar at, OnlineSoftmax softmax) {
-    for (const OnlineSoftmax &next : statesFrom(k, p, from, b.head * p.groupHeads, at, end))
+    for (const OnlineSoftmax &next : statesFrom(k, p, c, at))
       softmax = combined(softmax, next);
     return softmax;
   };
   storeResult(p, b, out,
               softmaxLoop(k, start, end, p.combinePartitions * partitionKeys(p), emptySoftmax(k, p),
                           combine));
+}
+
+void attentionCombine(KernelBuilder &k, const Attention &p) {
+  combineBy(k, p, PartitionLayout::ByToken);
+}
+
+void attentionCombineRagged(KernelBuilder &k, const Attention &p) {
+  combineBy(k, p, PartitionLayout::Listed);
 }
 
 Slot softCapSlot() {

@@ -37,9 +37,20 @@ namespace sinter::kernels {
 //   acc f32 [T, heads, partitions, valueDim], high and total f32 [T, heads, partitions]
 // and no sinks, and grid z walks partitions. attentionCombine takes acc, high, total, blocks,
 // kv_lengths, positions, out and sinks, on attention's grid; heads are alike to it, so kvHeads may
-// be all heads and groupHeads 1. A partition in which no row of the query tile sees a key is neither
-// written nor read.
+// be all heads and groupHeads 1. A partition in which no row of the query tile sees a key is
+// neither written nor read.
+//
+// Ragged batches: attentionPartitionsRagged has a program for each partition of a list instead, and
+// the list in place of `blocks`; attentionCombineRagged takes the list before `out`.
+//   partitions i32 [W, 6]     row w, of a partition: sequence, first row of q, rows (0: unused),
+//     position of its first key, its first slot. Last column of row b, of query tile b: the first
+//     slot of the sequence's partition 0, if it had one
+//   acc f32 [slots, heads, valueDim], high and total f32 [slots, heads]: a partition has a slot for
+//     each row of its query tile, partitions of a query tile follow one another
 inline constexpr int64_t kMaxStepPages = 64, kMaxCombined = 64;
+// Columns of a list of partitions beside those of `blocks`.
+inline constexpr int64_t kPositionColumn = 3, kSlotColumn = 4, kBaseColumn = 5,
+                         kPartitionColumns = 6;
 struct Attention {
   kernel::Element in = kernel::F32, cache = kernel::F16, out = kernel::F32;
   kernel::Element compute = kernel::F32; // of the operands of both matmuls
@@ -63,6 +74,8 @@ struct Attention {
 void attention(kernel::KernelBuilder &k, const Attention &p);
 void attentionPartitions(kernel::KernelBuilder &k, const Attention &p);
 void attentionCombine(kernel::KernelBuilder &k, const Attention &p);
+void attentionPartitionsRagged(kernel::KernelBuilder &k, const Attention &p);
+void attentionCombineRagged(kernel::KernelBuilder &k, const Attention &p);
 // For `scores`: s becomes cap * tanh(s / cap), of an argument soft_cap f32.
 Slot softCapSlot();
 // Positions of a step, and of a partition of attentionPartitions and attentionCombine.

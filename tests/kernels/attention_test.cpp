@@ -3,6 +3,7 @@
 #include "kernels/run_support.h"
 #include "tile/mlir_pch.h"
 
+#include <functional>
 #include <limits>
 #include <map>
 
@@ -142,18 +143,80 @@ struct Batch {
     sums.push_back(output());
     addIf(settings, "sinks", kSinks, sums);
     runKernel("attention_combine", settings, sums);
-    expectSameCombined(settings, sums);
+    expectSameCombined("attention_combine", settings, sums);
+    expectSameListed(settings, partitionSteps * kPageRows * stepPagesOf(settings));
+  }
+
+  static int64_t stepPagesOf(const Settings &settings) {
+    const auto found = settings.find("step_pages");
+    return found == settings.end() ? 1 : std::stoll(found->second);
+  }
+
+  // The partitions of all query tiles, those that begin before `firstSeen` of a tile left out, and
+  // a row that is not used; the number of slots.
+  int64_t list(int64_t keys, const std::function<int64_t(int64_t tile)> &firstSeen) {
+    int64_t slots = 0;
+    partitions.clear();
+    std::vector<int64_t> bases;
+    for (size_t tile = 0; tile < blocks.size() / 3; ++tile) {
+      const int32_t *block = &blocks[tile * 3];
+      const int64_t first = firstSeen(tile) / keys;
+      bases.push_back(slots - first * block[2]);
+      for (int64_t from = first * keys; from < lengths[block[0]]; from += keys, slots += block[2])
+        for (int64_t value :
+             {int64_t(block[0]), int64_t(block[1]), int64_t(block[2]), from, slots, int64_t(0)})
+          partitions.push_back(static_cast<int32_t>(value));
+    }
+    partitions.insert(partitions.end(), 6, 0);
+    for (size_t tile = 0; tile < bases.size(); ++tile)
+      partitions[tile * 6 + 5] = static_cast<int32_t>(bases[tile]);
+    return slots;
+  }
+
+  // By programs of listed partitions; slots that none of them fills hold NaN.
+  void expectSameListed(const Settings &settings, int64_t keys) {
+    const std::vector<float> expected = out;
+    const auto is = [&](const char *name, const char *value) {
+      const auto found = settings.find(name);
+      return found == settings.end() || found->second == value;
+    };
+    const bool windowed = !is("window", "0") && is("chunk", "0") && is("causal", "true");
+    const int64_t back = windowed ? std::stoll(settings.at("window")) : 0;
+    const int64_t slots = list(keys, [&](int64_t tile) {
+      return back ? std::max<int64_t>(0, positions[blocks[tile * 3 + 1]] - back + 1) : 0;
+    });
+    const int64_t count = static_cast<int64_t>(partitions.size()) / 6;
+    std::vector<float> acc(slots * kAllHeads * kDim, NAN), high(slots * kAllHeads, NAN);
+    std::vector<float> total = high;
+    std::vector<Argument> sums = {viewOf(acc, {slots, kAllHeads, kDim}),
+                                  viewOf(high, {slots, kAllHeads}),
+                                  viewOf(total, {slots, kAllHeads})};
+    std::vector<Argument> arguments = inputs(), rows(arguments.begin() + 4, arguments.end());
+    arguments[4] = viewOf(partitions, {count, 6});
+    arguments.insert(arguments.end(), sums.begin(), sums.end());
+    arguments.push_back(tile::f32Argument(kScale));
+    addIf(settings, "slopes", kSlopes, arguments);
+    runKernel("attention_partitions_ragged", settings, arguments);
+    sums.insert(sums.end(), rows.begin(), rows.end());
+    sums.push_back(viewOf(partitions, {count, 6}));
+    out.assign(out.size(), 99.0f);
+    sums.push_back(output());
+    addIf(settings, "sinks", kSinks, sums);
+    runKernel("attention_combine_ragged", settings, sums);
+    EXPECT_EQ(out, expected);
+    expectSameCombined("attention_combine_ragged", settings, sums);
   }
 
   // By programs of one head each that read several partitions together.
-  void expectSameCombined(Settings settings, const std::vector<Argument> &arguments) {
+  void expectSameCombined(const char *kernel, Settings settings,
+                          const std::vector<Argument> &arguments) {
     const std::vector<float> expected = out;
     settings["kv_heads"] = std::to_string(kAllHeads);
     settings["group_heads"] = "1";
     for (const char *together : {"1", "2", "8"}) {
       out.assign(out.size(), 99.0f);
       settings["combine_partitions"] = together;
-      runKernel("attention_combine", settings, arguments);
+      runKernel(kernel, settings, arguments);
       EXPECT_EQ(out, expected) << together;
     }
   }
@@ -207,7 +270,7 @@ struct Batch {
   int64_t pagesPerSequence = 1;
   std::vector<uint16_t> keyCache, valueCache;
   std::vector<float> q, out;
-  std::vector<int32_t> table, blocks, lengths, positions;
+  std::vector<int32_t> table, blocks, lengths, positions, partitions;
 };
 
 // One position, whole pages, one more and one less, prompts of several blocks, continued prompts.

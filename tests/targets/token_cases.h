@@ -2,6 +2,7 @@
 // attention over ragged batches.
 #pragma once
 
+#include "kernels/attention.h"
 #include "targets/kernel_cases.h"
 
 namespace sinter::targets::cpu {
@@ -308,7 +309,39 @@ struct AttentionCase {
            (combinePartitions > 1 ? "_combined" + std::to_string(combinePartitions) : "");
   }
   int64_t ofValues() const { return valueDim ? valueDim : headDim; }
+  bool combines() const { return kernel.starts_with("attention_combine"); }
+  bool isRagged() const { return kernel.ends_with("_ragged"); }
 };
+
+// Rows of a list of partitions, one of them unused, and their slots.
+struct PartitionList {
+  std::vector<int32_t> rows;
+  int64_t slots = 0;
+
+  int64_t count() const { return static_cast<int64_t>(rows.size()) / kernels::kPartitionColumns; }
+};
+
+inline PartitionList partitionList(const AttentionCase &a, const RaggedBatch &batch) {
+  const std::vector<int32_t> blocks = attentionBlocks(batch, a.queryTile);
+  const int64_t keys = a.pageRows * a.stepPages * std::max<int64_t>(1, a.partitionSteps);
+  PartitionList list;
+  std::vector<int64_t> bases;
+  for (size_t at = 0; at < blocks.size(); at += 3) {
+    bases.push_back(list.slots);
+    for (int64_t from = 0; blocks[at + 2] && from < batch.lengths[blocks[at]]; from += keys) {
+      list.rows.insert(list.rows.end(), &blocks[at], &blocks[at] + 3);
+      list.rows.insert(list.rows.end(),
+                       {static_cast<int32_t>(from), static_cast<int32_t>(list.slots), 0});
+      list.slots += blocks[at + 2];
+    }
+  }
+  const int64_t count = std::max(list.count() + 1, static_cast<int64_t>(bases.size()));
+  list.rows.resize(count * kernels::kPartitionColumns, 0);
+  for (size_t tile = 0; tile < bases.size(); ++tile)
+    list.rows[tile * kernels::kPartitionColumns + kernels::kBaseColumn] =
+        static_cast<int32_t>(bases[tile]);
+  return list;
+}
 
 inline void deriveAttention(const AttentionCase &a, Extents &extents) {
   RaggedBatch batch = raggedBatch(extents);
@@ -322,6 +355,9 @@ inline void deriveAttention(const AttentionCase &a, Extents &extents) {
   extents["N"] = pages * extents.at("S") + 1;
   extents["Z"] = llvm::divideCeil(pages, a.stepPages * std::max<int64_t>(1, a.partitionSteps));
   extents["B"] = static_cast<int64_t>(attentionBlocks(batch, a.queryTile).size()) / 3;
+  const PartitionList list = partitionList(a, batch);
+  extents["W"] = list.count();
+  extents["Y"] = std::max<int64_t>(1, list.slots);
 }
 
 // Totals of exponentials are no less than that of the largest score.
@@ -343,14 +379,17 @@ inline void prepareAttention(const AttentionCase &a, LaunchArguments &arguments,
   for (size_t s = 0; s < batch.rows.size(); ++s)
     for (int32_t row = 0; row < batch.rows[s]; ++row)
       positions.push_back(batch.lengths[s] - batch.rows[s] + row);
-  if (a.kernel == "attention_combine")
+  if (a.combines())
     preparePartitions(arguments, random);
   else
     setIntegers(arguments, "page_table", pages);
-  setIntegers(arguments, "blocks", attentionBlocks(batch, a.queryTile));
+  if (a.isRagged())
+    setIntegers(arguments, "partitions", partitionList(a, batch).rows);
+  if (!a.isRagged() || a.combines())
+    setIntegers(arguments, "blocks", attentionBlocks(batch, a.queryTile));
   setIntegers(arguments, "kv_lengths", batch.lengths);
   setIntegers(arguments, "positions", positions);
-  if (a.kernel != "attention_combine")
+  if (!a.combines())
     setScalar(arguments, "scale", 0.4f);
 }
 
@@ -365,18 +404,23 @@ inline ViewShapes attentionViews(const AttentionCase &a) {
                                                 : std::vector<std::string>{"N", heads, dim, rows}},
                            {"v_cache", {"N", heads, rows, valueDim}},
                            {"page_table", {"S", "P"}}};
-  const ViewShapes places = {
-      {"blocks", {"B", "3"}}, {"kv_lengths", {"S"}}, {"positions", {"T", "1"}}};
-  const ViewShapes sums = {
+  const ViewShapes places = {{"blocks", {"B", "3"}},
+                             {"partitions", {"W", "6"}},
+                             {"kv_lengths", {"S"}},
+                             {"positions", {"T", "1"}}};
+  const ViewShapes byToken = {
       {"acc", {"T", all, "Z", valueDim}}, {"high", {"T", all, "Z"}}, {"total", {"T", all, "Z"}}};
+  const ViewShapes inSlots = {
+      {"acc", {"Y", all, valueDim}}, {"high", {"Y", all}}, {"total", {"Y", all}}};
+  const ViewShapes &sums = a.isRagged() ? inSlots : byToken;
   const std::string joined = std::to_string(a.kvHeads * a.groupHeads * a.ofValues());
   const ViewShapes out = {{"out", a.joinHeads ? std::vector<std::string>{"T", joined}
                                               : std::vector<std::string>{"T", all, valueDim}}};
   ViewShapes views;
   auto add = [&](const ViewShapes &more) { views.insert(more.begin(), more.end()); };
-  add(a.kernel == "attention_combine" ? sums : keys);
+  add(a.combines() ? sums : keys);
   add(places);
-  add(a.kernel == "attention_partitions" ? sums : out);
+  add(a.kernel.starts_with("attention_partitions") ? sums : out);
   add({{"slopes", {"1", all}}, {"sinks", {"1", all}}}); // those that the kernel takes
   return views;
 }
@@ -489,6 +533,37 @@ inline void addFormsOfAttention(KernelCases &cases) {
   cases.push_back(attentionCase({.cache = "q8_0", .headDim = 64, .queryTile = 2, .valueDim = 32}));
 }
 
+// Partitions of a list: several rows of a tile, windows, sinks, values of another size.
+inline void addRaggedAttention(KernelCases &cases, const std::string &activation) {
+  for (const char *kernel : {"attention_partitions_ragged", "attention_combine_ragged"}) {
+    const bool combines = std::string_view(kernel) == "attention_combine_ragged";
+    cases.push_back(attentionCase({.kernel = kernel, .pageRows = 4, .partitionSteps = 3}));
+    cases.push_back(attentionCase({.kernel = kernel,
+                                   .headDim = 64,
+                                   .pageRows = 4,
+                                   .queryTile = 3,
+                                   .window = 9,
+                                   .partitionSteps = 2}));
+    cases.push_back(attentionCase({.kernel = kernel,
+                                   .groupHeads = 2,
+                                   .headDim = 24,
+                                   .pageRows = 4,
+                                   .chunk = 10,
+                                   .valueDim = 16,
+                                   .slopes = !combines,
+                                   .sinks = combines,
+                                   .partitionSteps = 2}));
+  }
+  cases.push_back(attentionCase({.kernel = "attention_combine_ragged",
+                                 .out = activation,
+                                 .kvHeads = 6,
+                                 .groupHeads = 1,
+                                 .headDim = 64,
+                                 .pageRows = 4,
+                                 .partitionSteps = 1,
+                                 .combinePartitions = 4}));
+}
+
 inline void addRopeCases(KernelCases &cases) {
   for (const char *type : {"f32", "f16", "bf16"})
     cases.push_back(ropeCase(type, 8, false, false));
@@ -539,6 +614,7 @@ inline void addAttentionCases(KernelCases &cases, const std::string &activation)
   for (int64_t dim : {32, 64})
     cases.push_back(attentionCase({.out = activation, .headDim = dim, .queryTile = dim / 32}));
   addBfloatAttention(cases);
+  addRaggedAttention(cases, activation);
   addFormsOfAttention(cases);
   for (const char *kernel : {"attention", "attention_combine"})
     for (const std::string &out : {std::string("f32"), activation})

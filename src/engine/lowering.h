@@ -12,6 +12,7 @@
 #include "kernels/gemm.h"
 #include "kernels/slots.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "plan/contract.h"
 
 #include <optional>
 #include <set>
@@ -25,6 +26,10 @@ struct LoweringOptions {
   int64_t queryTile = 16; // most query rows of an attention block
   DecodeNorms decodeNorms = DecodeNorms::Apart;
   bool namesPlaces = false; // in errors, where the operation stands in its source
+  bool quantizes = false;       // some activations are quantized, so that attention may round too
+  int64_t queryTile = 16;       // most query rows of an attention block
+  bool namesPlaces = false;     // in errors, where the operation stands in its source
+  bool listsPartitions = false; // the runtime lists split-KV partitions (contract::Input)
 
   MatmulPrecision matmulPrecision() const { return choosePrecision(profile, activations); }
 };
@@ -91,6 +96,8 @@ private:
   Result<void> declareSymbols(mlir::ModuleOp module);
   // The symbol that the module gives this role, else `otherwise`.
   plan::Expr symbolOf(graph::SymbolRole role, const plan::Expr &otherwise = 0) const;
+  // A symbol of the runtime's alone, which the plan has from the first use on.
+  plan::Expr symbolOf(contract::Symbol symbol);
   Result<void> nameOutputs(mlir::func::FuncOp function);
   Result<void> checkOutputs(mlir::func::FuncOp function);
   Result<Steps> lowerFunction(mlir::func::FuncOp function);
@@ -122,10 +129,15 @@ private:
   void noteLookBack(const Attend &a, const kernels::Attention &p);
   Result<Steps> attendWhole(const Attend &a, const kernels::Attention &p);
   Result<Steps> attendSingle(const Attend &a);
+  Result<Steps> attendListed(const Attend &a, const kernels::Attention &whole,
+                             const BoundView &list);
   Result<Steps> attendPartitions(const Attend &a, kernels::Attention p,
-                                 const std::vector<BoundArgument> &sums);
-  std::vector<BoundArgument> allocatePartitions(const Attend &a, const plan::Expr &partitions,
-                                                const plan::Expr &used);
+                                 const std::vector<BoundArgument> &sums,
+                                 const std::vector<BoundArgument> &list);
+  std::optional<BoundView> partitionList(const Attend &a, const kernels::Attention &p);
+  std::vector<BoundArgument>
+  allocatePartitions(const Attend &a, const std::pair<plan::Expr, std::vector<plan::Expr>> &places,
+                     const plan::Expr &used);
   void setPartitionCosts(const Attend &a, const kernels::Attention &p, Steps &steps);
   plan::Expr singleRows(const Attend &a);
 

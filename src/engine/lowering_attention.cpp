@@ -17,7 +17,8 @@ using plan::BufferKind;
 using plan::Expr;
 using plan::KernelId;
 
-// Split-KV partitions of all rows of a step: enough for any device, and their sums stay small.
+// Split-KV partitions of all rows of a step, where each has as many as the longest: enough for any
+// device, and their sums stay small.
 static constexpr int64_t kMostPartitions = 8192;
 
 struct Lowering::Attend {
@@ -27,7 +28,7 @@ struct Lowering::Attend {
   bool joined;                        // heads side by side
   AttentionShape shape;
   std::vector<BoundArgument> keys, rows; // q to page_table; blocks to positions
-  std::string pageTable;                 // its buffer's name
+  std::string pageTable, tiles;          // the names of their buffers
   BoundArgument out, scale;
   std::vector<BoundArgument> slopes, sinks, softCap; // none or one of each
 };
@@ -127,11 +128,16 @@ Expr Lowering::singleRows(const Attend &a) {
   return minus(Expr(1), flagOf(apart));
 }
 
-// The sums of each row's partitions, where `used` is 1.
-std::vector<BoundArgument> Lowering::allocatePartitions(const Attend &a, const Expr &partitions,
-                                                        const Expr &used) {
+// The sums of partitions, where `used` is 1. `places` has the extents before and after the heads.
+std::vector<BoundArgument>
+Lowering::allocatePartitions(const Attend &a, const std::pair<Expr, std::vector<Expr>> &places,
+                             const Expr &used) {
   std::vector<BoundArgument> sums;
-  auto add = [&](std::vector<Expr> extents) {
+  auto add = [&](bool hasValues) {
+    std::vector<Expr> extents = {places.first, Expr(a.shape.kvHeads * a.shape.groupHeads)};
+    llvm::append_range(extents, places.second);
+    if (hasValues)
+      extents.emplace_back(valueDimOf(a.shape));
     Expr bytes = plan::mul(used, Expr(int64_t(sizeof(float))));
     for (const Expr &extent : extents)
       bytes = plan::mul(bytes, extent);
@@ -139,11 +145,9 @@ std::vector<BoundArgument> Lowering::allocatePartitions(const Attend &a, const E
     plan::BufferId buffer = addBuffer(std::move(name), BufferKind::Temp, std::move(bytes));
     sums.push_back(BoundView{buffer, Expr(0), extents, packedStrides(extents)});
   };
-  Expr tokens = extentOf(a.op.getQuery().getType(), 0);
-  int64_t heads = a.shape.kvHeads * a.shape.groupHeads;
-  add({tokens, Expr(heads), partitions, Expr(valueDimOf(a.shape))});
-  add({tokens, Expr(heads), partitions});
-  add({tokens, Expr(heads), partitions});
+  add(/*hasValues=*/true);
+  add(/*hasValues=*/false);
+  add(/*hasValues=*/false);
   return sums;
 }
 
@@ -164,19 +168,84 @@ void Lowering::setPartitionCosts(const Attend &a, const kernels::Attention &p, S
   join.covers.front() = "combine partitions";
 }
 
+// `list` is empty where each row has as many partitions as the longest.
 Result<Lowering::Steps> Lowering::attendPartitions(const Attend &a, kernels::Attention p,
-                                                   const std::vector<BoundArgument> &sums) {
+                                                   const std::vector<BoundArgument> &sums,
+                                                   const std::vector<BoundArgument> &list) {
+  const bool isListed = !list.empty();
   kernels::Attention part = p;
   part.out = kernel::F32;
   part.joinHeads = part.sinks = false;
-  SINTER_ASSIGN(KernelId sum, kernels_.add("attention_partitions", part,
-                                           kernels::attentionPartitions, slotsOf(p)));
+  SINTER_ASSIGN(
+      KernelId sum,
+      kernels_.add(isListed ? "attention_partitions_ragged" : "attention_partitions", part,
+                   isListed ? kernels::attentionPartitionsRagged : kernels::attentionPartitions,
+                   slotsOf(p)));
+  p.queryTile = 1; // a decode token's
   p = combining(p, options_.profile);
-  SINTER_ASSIGN(KernelId join, kernels_.add("attention_combine", p, kernels::attentionCombine));
+  SINTER_ASSIGN(
+      KernelId join,
+      kernels_.add(isListed ? "attention_combine_ragged" : "attention_combine", p,
+                   isListed ? kernels::attentionCombineRagged : kernels::attentionCombine));
+  std::vector<BoundArgument> rows = a.rows;
+  if (isListed)
+    rows[0] = list[0];
   Steps steps;
-  addLaunch(steps, sum, listed({a.keys, a.rows, sums, {a.scale}, a.slopes, a.softCap}), a.launch);
-  addLaunch(steps, join, listed({sums, a.rows, {a.out}, a.sinks}), a.launch);
+  addLaunch(steps, sum, listed({a.keys, rows, sums, {a.scale}, a.slopes, a.softCap}), a.launch);
+  addLaunch(steps, join, listed({sums, a.rows, list, {a.out}, a.sinks}), a.launch);
   setPartitionCosts(a, p, steps);
+  return steps;
+}
+
+Expr Lowering::symbolOf(contract::Symbol symbol) {
+  const contract::SymbolRow &row = contract::kSymbols[static_cast<size_t>(symbol)];
+  auto [found, isNew] = symbols_.try_emplace(row.name);
+  if (isNew) {
+    found->second = {static_cast<uint32_t>(plan_.symbols.size())};
+    plan_.symbols.push_back({row.name, row.min, row.max});
+  }
+  return plan::symbol(found->second);
+}
+
+// The runtime's list of the operation's partitions; none where it makes no such list. All lists of
+// a plan are of partitions of equally many keys.
+std::optional<BoundView> Lowering::partitionList(const Attend &a, const kernels::Attention &p) {
+  const auto group = llvm::find_if(contract::kKvGroups, [&](const contract::KvGroup &each) {
+    return a.pageTable == contract::rowOf(each.pageTable).name;
+  });
+  const bool ofTokens = a.tiles == contract::rowOf(contract::Input::QueryTiles).name,
+             ofLogits = a.tiles == contract::rowOf(contract::Input::LogitTiles).name;
+  if (!options_.listsPartitions || !hasPhase_ || group == contract::kKvGroups.end() ||
+      (!ofTokens && !ofLogits))
+    return std::nullopt;
+  const int64_t keys = partitionKeys(p);
+  if (plan_.properties.try_emplace(contract::kPartitionKeys.name, keys).first->second != keys)
+    return std::nullopt;
+  const std::string name =
+      contract::rowOf(ofTokens ? group->partitions : group->logitPartitions).name;
+  const Expr rows = symbolOf(group->partitionCount);
+  auto [found, isNew] = named_.try_emplace("input " + name);
+  if (isNew)
+    found->second =
+        addBuffer(name, BufferKind::Input,
+                  plan::mul(rows, Expr(contract::kPartitionColumns * int64_t(sizeof(int32_t)))));
+  const std::vector<Expr> extents = {rows, Expr(contract::kPartitionColumns)};
+  return BoundView{found->second, Expr(0), extents, packedStrides(extents)};
+}
+
+// A step's partitions side by side, as many programs as there are; a single one as any rows. Sums
+// take memory by the partitions of all sequences, however long the longest is.
+Result<Lowering::Steps> Lowering::attendListed(const Attend &a, const kernels::Attention &whole,
+                                               const BoundView &list) {
+  const kernels::Attention p = partitioned(whole);
+  const Expr several = flagOf(minus(
+      plan::ceilDiv(symbolOf(graph::SymbolRole::LongestContext), Expr(partitionKeys(p))), Expr(1)));
+  const std::vector<BoundArgument> sums =
+      allocatePartitions(a, {list.extents[0], {}}, plan::mul(singleRows(a), several));
+  SINTER_ASSIGN(Steps one, attendWhole(a, whole));
+  SINTER_ASSIGN(Steps apart, attendPartitions(a, p, sums, {list}));
+  Steps steps;
+  steps.push_back({plan::If{several, std::move(apart), std::move(one)}});
   return steps;
 }
 
@@ -186,6 +255,8 @@ Result<Lowering::Steps> Lowering::attendSingle(const Attend &a) {
   kernels::Attention whole = attentionOf(a, MBucket::One), p = partitioned(whole);
   if (!roles_.contains(graph::SymbolRole::LongestContext))
     return attendWhole(a, whole);
+  if (const std::optional<BoundView> list = partitionList(a, p))
+    return attendListed(a, whole, *list);
   Expr partitions =
       plan::ceilDiv(symbolOf(graph::SymbolRole::LongestContext), Expr(partitionKeys(p)));
   Expr tokens = extentOf(a.op.getQuery().getType(), 0);
@@ -194,7 +265,8 @@ Result<Lowering::Steps> Lowering::attendSingle(const Attend &a) {
   Expr used = plan::mul(singleRows(a), plan::mul(several, few));
   SINTER_ASSIGN(Steps one, attendWhole(a, whole));
   SINTER_ASSIGN(Steps together, attendWhole(a, p));
-  SINTER_ASSIGN(Steps apart, attendPartitions(a, p, allocatePartitions(a, partitions, used)));
+  SINTER_ASSIGN(Steps apart,
+                attendPartitions(a, p, allocatePartitions(a, {tokens, {partitions}}, used), {}));
   Steps inPartitions, steps;
   inPartitions.push_back({plan::If{few, std::move(apart), std::move(together)}});
   steps.push_back({plan::If{several, std::move(inPartitions), std::move(one)}});
@@ -243,6 +315,7 @@ Result<void> Lowering::lowerAttention(graph::LaunchOp launch) {
   }
   SINTER_ASSIGN(const Stored positions, operand(op.getPositions()));
   rows.push_back(asColumn(positions));
+  const std::string tiles = plan_.buffers[std::get<BoundView>(rows[0]).buffer.index].name;
   Attend a{launch,
            op,
            result,
@@ -251,6 +324,7 @@ Result<void> Lowering::lowerAttention(graph::LaunchOp launch) {
            std::move(keys),
            std::move(rows),
            plan_.buffers[pageTable.buffer.index].name,
+           tiles,
            out.view(),
            f32Scalar(op.getScale().convertToFloat()),
            {},

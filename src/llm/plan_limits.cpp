@@ -171,6 +171,8 @@ static int64_t valueOf(Symbol symbol, const RunnerLimits &limits, int64_t tokens
   case Symbol::Sequences:
   case Symbol::LogitRows:
   case Symbol::LogitTiles:
+  case Symbol::Partitions:
+  case Symbol::WindowPartitions:
     return 1;
   }
   return 0;

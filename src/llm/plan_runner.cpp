@@ -43,6 +43,7 @@ Result<std::unique_ptr<PlanRunner>> PlanRunner::create(hal::Device &device, cons
   std::unique_ptr<PlanRunner> runner(new PlanRunner(file, std::move(plan)));
   SINTER_ASSIGN(runner->limits_, limitsOf(*runner->plan_, options));
   runner->readNames();
+  runner->readPartitions();
   runner->readSymbols();
   // Where memory is taken as it comes into use, one sequence may never need all of its context.
   if (runner->limits_.holdsSeveral() || !device.supports(hal::Feature::WrapMemory))
@@ -63,6 +64,8 @@ Result<std::unique_ptr<PlanRunner>> PlanRunner::create(hal::Device &device, cons
 }
 
 void PlanRunner::readNames() {
+  for (size_t i = 0; i < contract::kInputs.size(); ++i)
+    hasInput_[i] = contract::hasInput(*plan_, contract::kInputs[i]);
   names_.step = *plan::findProcedure(*plan_, contract::kStepProcedure);
   names_.rows = *plan::findBuffer(*plan_, contract::outputOf(*plan_).name);
   if (const auto count = plan_->properties.find(contract::kTopCount.name);
@@ -70,6 +73,18 @@ void PlanRunner::readNames() {
     topCount_ = static_cast<size_t>(count->second);
     names_.topLogits = *plan::findBuffer(*plan_, contract::kTopLogits.name);
     names_.topTokens = *plan::findBuffer(*plan_, contract::kTopTokens.name);
+  }
+}
+
+void PlanRunner::readPartitions() {
+  if (!contract::listsPartitions(*plan_))
+    return;
+  for (const contract::KvGroup &group : contract::kvGroupsOf(*plan_)) {
+    PartitionRules rules{plan_->properties.at(contract::kPartitionKeys.name)};
+    if (const auto back = plan_->properties.find(group.lookBack.name);
+        back != plan_->properties.end())
+      rules.lookBack = back->second;
+    partitionRules_.push_back(rules);
   }
 }
 
@@ -147,8 +162,31 @@ int64_t PlanRunner::valueOf(Symbol symbol, const Batch &batch) const {
     return costs ? sumOf(batch.positions) + batch.tokenCount() : 0;
   case Symbol::LongestContext:
     return std::max(minLongest_, longestOf(batch, logitRows_));
+  case Symbol::Partitions:
+    return partitionCount(partitions_[0].ofTokens);
+  case Symbol::WindowPartitions:
+    return partitionCount(partitions_[1].ofTokens);
   }
   return 0;
+}
+
+// Both lists of a group are as long, since one symbol is their length.
+void PlanRunner::fillPartitions(const Batch &batch) {
+  for (size_t group = 0; group < partitionRules_.size(); ++group) {
+    auto &[ofTokens, ofLogits] = partitions_[group];
+    ofTokens.clear();
+    ofLogits.clear();
+    if (batch.phase == Phase::Decode) {
+      listPartitions({batch.blocks, batch.positions, batch.kvLengths}, partitionRules_[group],
+                     ofTokens);
+      listPartitions({logitRows_.blocks, logitRows_.positions, batch.kvLengths},
+                     partitionRules_[group], ofLogits);
+    }
+    const int64_t count =
+        paddedPartitions(std::max(partitionCount(ofTokens), partitionCount(ofLogits)));
+    padPartitions(count, ofTokens);
+    padPartitions(count, ofLogits);
+  }
 }
 
 Result<void> PlanRunner::bind(const Batch &batch) {
@@ -163,11 +201,24 @@ Result<void> PlanRunner::bind(const Batch &batch) {
 Result<void> PlanRunner::writeInputs(const Batch &batch) {
   // In the order of contract::Input.
   const std::array<const std::vector<int32_t> *, contract::kInputs.size()> values = {
-      &batch.tokens,      &batch.positions,  &batch.kv[0].slots, &batch.kv[0].pageTable,
-      &batch.kvLengths,   &batch.blocks,     &logitRows_.tokens, &logitRows_.positions,
-      &logitRows_.blocks, &batch.stateSpans, &batch.kv[1].slots, &batch.kv[1].pageTable};
+      &batch.tokens,
+      &batch.positions,
+      &batch.kv[0].slots,
+      &batch.kv[0].pageTable,
+      &batch.kvLengths,
+      &batch.blocks,
+      &logitRows_.tokens,
+      &logitRows_.positions,
+      &logitRows_.blocks,
+      &batch.stateSpans,
+      &batch.kv[1].slots,
+      &batch.kv[1].pageTable,
+      &partitions_[0].ofTokens,
+      &partitions_[0].ofLogits,
+      &partitions_[1].ofTokens,
+      &partitions_[1].ofLogits};
   for (size_t i = 0; i < values.size(); ++i) {
-    if (!contract::hasInput(*plan_, contract::kInputs[i]) || written_[i] == *values[i])
+    if (!hasInput_[i] || written_[i] == *values[i])
       continue;
     written_[i].clear(); // should the write fail
     const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t *>(values[i]->data()),
@@ -191,6 +242,7 @@ Result<void> PlanRunner::run(const Batch &batch) {
   logitRows_ = batch.logitRows;
   while (logitRows_.count() < minLogitRows_)
     logitRows_.add(0, 0, batch.positions.front(), 1, 1);
+  fillPartitions(batch);
   SINTER_TRY(bind(batch));
   SINTER_TRY(writeInputs(batch));
   return executor_->run(names_.step);

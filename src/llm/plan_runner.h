@@ -3,6 +3,7 @@
 
 #include "format/gguf.h"
 #include "hal/hal.h"
+#include "llm/partition_list.h"
 #include "llm/plan_limits.h"
 #include "plan/contract.h"
 #include "runtime/executor.h"
@@ -50,11 +51,13 @@ private:
   PlanRunner(const GgufFile &file, std::shared_ptr<const plan::Plan> plan)
       : file_(file), plan_(std::move(plan)), weights_(file) {}
   void readNames();
+  void readPartitions();
   void readSymbols();
   void takeWholePools();
   void growPool(const Batch &batch);
   void growStates(const Batch &batch);
   int64_t valueOf(contract::Symbol symbol, const Batch &batch) const;
+  void fillPartitions(const Batch &batch);
   Result<void> bind(const Batch &batch);
   Result<void> writeInputs(const Batch &batch);
   Result<void> run(const Batch &batch);
@@ -79,6 +82,13 @@ private:
   std::array<uint32_t, contract::kKvGroups.size()> boundPages_{};
   uint32_t boundStates_ = 1; // the same of slots
   LogitRows logitRows_;
+  // Of each KV cache group, where the plan has lists of partitions.
+  std::vector<PartitionRules> partitionRules_;
+  struct PartitionLists {
+    std::vector<int32_t> ofTokens, ofLogits;
+  };
+  std::array<PartitionLists, contract::kKvGroups.size()> partitions_;
+  std::array<bool, contract::kInputs.size()> hasInput_{};
   // What each input holds: most of them stay as they are from step to step, and a write takes time.
   std::array<std::vector<int32_t>, contract::kInputs.size()> written_;
   std::vector<float> rows_; // where the device's memory is not the host's

@@ -225,7 +225,8 @@ void StepBuilder::declareSymbols(ModuleOp module) {
   SmallVector<graph::SymbolAttr> symbols;
   for (const contract::SymbolRow &row : contract::kSymbols) {
     if ((row.id == Size::StateSlots && !f_.hasStates()) ||
-        (row.id == Size::WindowPoolPages && !f_.hasWindowGroup()))
+        (row.id == Size::WindowPoolPages && !f_.hasWindowGroup()) ||
+        row.id == Size::Partitions || row.id == Size::WindowPartitions) // lowering adds these
       continue;
     const int64_t most = row.id == Size::PagesPerSequence
                              ? int64_t(llvm::divideCeil(f_.contextLength, options_.pageRows))

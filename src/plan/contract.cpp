@@ -4,6 +4,8 @@
 #include "plan/plan.h"
 #include "plan/walk.h"
 
+#include <algorithm>
+
 namespace sinter::contract {
 namespace {
 
@@ -125,12 +127,40 @@ const TensorRow &outputOf(const plan::Plan &plan) {
   return plan::findBuffer(plan, kEmbeddings.name) ? kEmbeddings : kLogits;
 }
 
+bool listsPartitions(const plan::Plan &plan) {
+  return plan.properties.contains(kPartitionKeys.name);
+}
+
+// A plan has those lists of partitions that its layers read.
+static bool isPartitionList(const TensorRow &row) {
+  return std::ranges::any_of(kKvGroups, [&](const KvGroup &group) {
+    return &row == &rowOf(group.partitions) || &row == &rowOf(group.logitPartitions);
+  });
+}
+
 bool hasInput(const plan::Plan &plan, const TensorRow &row) {
+  if (isPartitionList(row))
+    return plan::findBuffer(plan, row.name).has_value();
   if (&row == &rowOf(Input::StateSpans))
     return hasStates(plan);
   const bool second =
       &row == &rowOf(Input::WindowKvSlots) || &row == &rowOf(Input::WindowPageTable);
   return !second || kvGroupsOf(plan).size() > 1;
+}
+
+// Nothing says what lists are of, or how long, without the property and the symbol.
+static Result<void> checkPartitions(const plan::Plan &plan) {
+  SINTER_TRY(checkOptionalProperty(plan, kPartitionKeys));
+  for (const KvGroup &group : kKvGroups)
+    for (const Input list : {group.partitions, group.logitPartitions}) {
+      if (!hasInput(plan, rowOf(list)))
+        continue;
+      SINTER_TRY(checkProperty(plan, kPartitionKeys));
+      if (!plan::findSymbol(plan, nameOf(group.partitionCount)))
+        return fail(Code::Corrupt, std::string("the plan has buffer '") + rowOf(list).name +
+                                       "' and no symbol '" + nameOf(group.partitionCount) + "'");
+    }
+  return {};
 }
 
 Result<void> check(const plan::Plan &plan) {
@@ -146,6 +176,7 @@ Result<void> check(const plan::Plan &plan) {
       SINTER_TRY(checkBuffer(plan, row, plan::BufferKind::Input));
   SINTER_TRY(checkOptionalProperty(plan, kBothWays));
   SINTER_TRY(checkChunks(plan));
+  SINTER_TRY(checkPartitions(plan));
   const TensorRow &output = outputOf(plan);
   if (&output == &kEmbeddings)
     SINTER_TRY(checkProperty(plan, kEmbeddingLength));

@@ -44,8 +44,12 @@ enum class Symbol : uint8_t {
   // of the step's longest sequence, this step's tokens counted, rounded up to a power of two, so
   // that few sizes occur. The minimum where that is less, and for all other steps.
   LongestContext,
-  StateSlots, // slots of sequences' states; of plans that have such states
+  StateSlots,      // slots of sequences' states; of plans that have such states
   WindowPoolPages, // of the second KV cache group; of plans that have one
+  // Rows of the lists of partitions of either group, of plans that have such lists. Rounded up, so
+  // that few sizes occur; 1 in prefill steps, which read none.
+  Partitions,
+  WindowPartitions,
 };
 
 struct SymbolRow {
@@ -57,7 +61,9 @@ struct SymbolRow {
 inline constexpr int64_t kMaxStepTokens = 1 << 16;
 inline constexpr int64_t kMaxStateSlots = 1 << 17;
 
-inline constexpr std::array<SymbolRow, 13> kSymbols = {{
+inline constexpr int64_t kMaxPartitions = 1 << 24;
+
+inline constexpr std::array<SymbolRow, 15> kSymbols = {{
     {Symbol::Tokens, "T", 1, kMaxStepTokens},
     {Symbol::Sequences, "S", 1, kMaxStepTokens},
     {Symbol::QueryTiles, "B", 1, kMaxStepTokens},
@@ -71,6 +77,8 @@ inline constexpr std::array<SymbolRow, 13> kSymbols = {{
     {Symbol::LongestContext, "L", 256, int64_t(1) << 31},
     {Symbol::StateSlots, "Z", 1, kMaxStateSlots},
     {Symbol::WindowPoolPages, "N1", 1, INT32_MAX},
+    {Symbol::Partitions, "W", 1, kMaxPartitions},
+    {Symbol::WindowPartitions, "W1", 1, kMaxPartitions},
 }};
 
 constexpr const char *nameOf(Symbol symbol) {
@@ -107,6 +115,8 @@ inline constexpr PropertyRow kEmbeddingLength = {"embedding_length", 1, INT32_MA
 inline constexpr PropertyRow kChunkRows = {"chunk_rows", 1, 128};
 // 1: each token of a step sees all of its sequence, which one step holds; absent: 0.
 inline constexpr PropertyRow kBothWays = {"both_ways", 0, 1};
+// Positions of a split-KV partition; of plans that have lists of partitions.
+inline constexpr PropertyRow kPartitionKeys = {"partition_keys", 1, INT32_MAX};
 // Logits of each row that a plan gives apart, the largest first. Absent where the host reads all
 // logits in place.
 inline constexpr PropertyRow kTopCount = {"top_count", 1, 1 << 14};
@@ -152,8 +162,16 @@ enum class Input : uint8_t {
   // Of the second KV cache group, where a plan has one.
   WindowKvSlots,
   WindowPageTable,
+  // Of decode steps of plans that have them: the split-KV partitions of query tiles, and of logits'
+  // tiles. Columns are those of kernels/attention.h; rows beyond the last partition are 0. Then the
+  // same of the second group.
+  Partitions,
+  LogitPartitions,
+  WindowPartitions,
+  WindowLogitPartitions,
 };
-inline constexpr std::array<TensorRow, 12> kInputs = {{
+inline constexpr int64_t kPartitionColumns = 6;
+inline constexpr std::array<TensorRow, 16> kInputs = {{
     {"tokens", ElementType::I32, Symbol::Tokens, {}},
     {"positions", ElementType::I32, Symbol::Tokens, {}},
     {"kv_slots", ElementType::I32, Symbol::Tokens, {}},
@@ -166,6 +184,10 @@ inline constexpr std::array<TensorRow, 12> kInputs = {{
     {"state_spans", ElementType::I32, Symbol::Sequences, 4},
     {"kv_slots.1", ElementType::I32, Symbol::Tokens, {}},
     {"page_table.1", ElementType::I32, Symbol::Sequences, Symbol::PagesPerSequence},
+    {"partitions", ElementType::I32, Symbol::Partitions, kPartitionColumns},
+    {"logit_partitions", ElementType::I32, Symbol::Partitions, kPartitionColumns},
+    {"partitions.1", ElementType::I32, Symbol::WindowPartitions, kPartitionColumns},
+    {"logit_partitions.1", ElementType::I32, Symbol::WindowPartitions, kPartitionColumns},
 }};
 constexpr const TensorRow &rowOf(Input input) {
   return kInputs[static_cast<size_t>(input)];
@@ -177,11 +199,15 @@ struct KvGroup {
   Input slots, pageTable;
   Symbol poolPages;
   PropertyRow bytesPerPage, lookBack;
+  Input partitions, logitPartitions;
+  Symbol partitionCount;
 };
 inline constexpr std::array<KvGroup, 2> kKvGroups = {{
-    {Input::KvSlots, Input::PageTable, Symbol::PoolPages, kKvBytesPerPage, kLookBack},
+    {Input::KvSlots, Input::PageTable, Symbol::PoolPages, kKvBytesPerPage, kLookBack,
+     Input::Partitions, Input::LogitPartitions, Symbol::Partitions},
     {Input::WindowKvSlots, Input::WindowPageTable, Symbol::WindowPoolPages, kWindowKvBytesPerPage,
-     kWindowLookBack},
+     kWindowLookBack, Input::WindowPartitions, Input::WindowLogitPartitions,
+     Symbol::WindowPartitions},
 }};
 // Those of a plan that keeps the contract.
 std::span<const KvGroup> kvGroupsOf(const plan::Plan &plan);
@@ -219,6 +245,8 @@ inline constexpr const char *kActivations =
 
 // Whether a plan that keeps the contract has states of sequences.
 bool hasStates(const plan::Plan &plan);
+// Whether such a plan has lists of partitions.
+bool listsPartitions(const plan::Plan &plan);
 // Whether it has this row of kInputs.
 bool hasInput(const plan::Plan &plan, const TensorRow &row);
 

@@ -155,10 +155,10 @@ TEST(Engine, NormsMoveIntoMatmulsOnlyWhereTheseShareK) {
 TEST(Engine, DeclaresTheContractsSymbolsInOrder) {
   const Result<plan::Plan> &plan = tinyPlan();
   ASSERT_TRUE(plan) << plan.error().toString();
-  // Its sequences have no states, and its layers no windows.
-  ASSERT_EQ(plan->symbols.size(), contract::kSymbols.size() - 2);
+  // Its sequences have no states, its layers no windows, and it lists no partitions.
+  ASSERT_EQ(plan->symbols.size(), contract::kSymbols.size() - 4);
   EXPECT_EQ(contract::kSymbols[plan->symbols.size()].id, contract::Symbol::StateSlots);
-  EXPECT_EQ(contract::kSymbols.back().id, contract::Symbol::WindowPoolPages);
+  EXPECT_EQ(contract::kSymbols.back().id, contract::Symbol::WindowPartitions);
   for (size_t i = 0; i < plan->symbols.size(); ++i) {
     EXPECT_EQ(plan->symbols[i].name, contract::kSymbols[i].name);
     EXPECT_EQ(plan->symbols[i].min, contract::kSymbols[i].min) << plan->symbols[i].name;
@@ -193,7 +193,8 @@ TEST(Engine, GivesInputsAndOutputTheContractsShapes) {
   };
   for (const contract::TensorRow &row : contract::kInputs)
     if (&row != &contract::rowOf(contract::Input::StateSpans) &&
-        !std::string_view(row.name).ends_with(".1")) // of layers with a window
+        !std::string_view(row.name).ends_with(".1") && // of layers with a window
+        !std::string_view(row.name).ends_with("partitions"))
       expectShape(row);
   expectShape(contract::kLogits);
   for (const plan::Buffer &buffer : plan->buffers)

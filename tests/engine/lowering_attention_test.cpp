@@ -9,6 +9,7 @@ namespace {
 
 using testing::Contains;
 using testing::ElementsAre;
+using testing::IsSupersetOf;
 using testing::Not;
 using testing::StartsWith;
 
@@ -60,8 +61,8 @@ int64_t lookBackOf(const std::string &words, const std::string &table,
   return found == lowered.plan().properties.end() ? -1 : found->second;
 }
 
-// Kernels read from the first key of the step in which a window begins: a page on CPUs, 8 of 32 keys
-// in decode on a GPU that shares much.
+// Kernels read from the first key of the step in which a window begins: a page on CPUs, 8 of 32
+// keys in decode on a GPU that shares much.
 TEST(LoweringAttention, APlanSaysHowFarItsAttentionLooksBack) {
   const LoweringOptions cpu{cpuProfile()};
   EXPECT_EQ(lookBackOf("scale 0.25 window 100", "page_table", cpu), 99);
@@ -72,6 +73,48 @@ TEST(LoweringAttention, APlanSaysHowFarItsAttentionLooksBack) {
   EXPECT_EQ(lookBackOf("scale 0.25 window 100 both", "page_table", cpu), -1);
   EXPECT_EQ(lookBackOf("scale 0.25 window 4294967296", "page_table", cpu), -1);
   EXPECT_EQ(lookBackOf("scale 0.25 window 100", "pages", cpu), -1);
+}
+
+// kAttend over the runtime's own page table, on a GPU.
+LoweringOptions listing() {
+  LoweringOptions options{simtProfile(128 * 1024)};
+  options.listsPartitions = true;
+  return options;
+}
+std::string attendPages(const char *table) {
+  std::string text = kAttend;
+  return text.replace(text.find("\"pages\""), 7, table);
+}
+
+TEST(LoweringAttention, ListedPartitionsHaveAProgramAndMemoryEach) {
+  Lowered lowered(attendPages("\"page_table\""), listing());
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  const auto &several = std::get<plan::If>(lowered.step<plan::If>(0).thenSteps.at(0).op);
+  const auto &sum = std::get<plan::Launch>(several.thenSteps.at(0).op);
+  const std::vector<std::string> arguments = lowered.arguments(sum);
+  EXPECT_THAT(arguments, Contains("partitions"));
+  EXPECT_THAT(arguments, Not(Contains("blocks")));
+  EXPECT_THAT(lowered.arguments(std::get<plan::Launch>(several.thenSteps.at(1).op)),
+              IsSupersetOf({"blocks", "partitions"}));
+  EXPECT_EQ(lowered.text(sum.grid[0]), "W");
+  EXPECT_EQ(lowered.plan().properties.at("partition_keys"), 256);
+  std::vector<int64_t> values;
+  for (const plan::Symbol &symbol : lowered.plan().symbols)
+    values.push_back(symbol.name == "W" ? 7 : symbol.name == "G" ? 1 : 4096);
+  EXPECT_EQ(*plan::evaluate(lowered.buffer(arguments[7]).bytes, values), 7 * 4 * 64 * 4);
+  // No form that takes the partitions of a row in turn.
+  EXPECT_TRUE(std::holds_alternative<plan::Launch>(several.elseSteps.at(0).op));
+}
+
+TEST(LoweringAttention, PartitionsThatNobodyListsAreAsManyOfEachRow) {
+  for (const bool lists : {false, true}) {
+    LoweringOptions options = listing();
+    options.listsPartitions = lists;
+    Lowered lowered(attendPages(lists ? "\"another\"" : "\"page_table\""), options);
+    ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+    EXPECT_FALSE(plan::findBuffer(lowered.plan(), "partitions"));
+    EXPECT_FALSE(plan::findSymbol(lowered.plan(), "W"));
+  }
 }
 
 // Of a long sequence a window's keys alone are counted.

@@ -15,6 +15,7 @@ plan::Plan keepingPlan() {
   plan::Plan plan;
   for (const PropertyRow &row : kProperties)
     plan.properties[row.name] = row.min;
+  plan.properties[kPartitionKeys.name] = 256;
   for (const SymbolRow &row : kSymbols)
     plan.symbols.push_back({row.name, row.min, row.max});
   for (const TensorRow &row : kInputs)
@@ -51,6 +52,11 @@ const Breach kBreaches[] = {
      "the plan gives the largest 2 logits of a row, and its vocabulary has 1 tokens"},
     {"NoTop", [](plan::Plan &p) { p.properties["top_count"] = 1; },
      "the plan has no buffer 'top_logits'"},
+    {"PartitionsOfUnknownSize", [](plan::Plan &p) { p.properties.erase("partition_keys"); },
+     "the plan has no property 'partition_keys'"},
+    {"PartitionsOfUnknownNumber",
+     [](plan::Plan &p) { p.symbols.erase(p.symbols.begin() + int(Symbol::WindowPartitions)); },
+     "the plan has buffer 'partitions.1' and no symbol 'W1'"},
     {"SymbolThatNobodyBinds", [](plan::Plan &p) { p.symbols.push_back({"experts", 0, 8}); },
      "the plan's symbol 'experts' is none that the runtime binds, expected T, S, B"},
     {"SymbolThatThePlanComputes",
@@ -95,6 +101,9 @@ TEST(Contract, LetsAPlanComputeSymbolsOfItsOwn) {
 TEST(Contract, LetsAPlanLeaveOutSymbolsThatItDoesNotNeed) {
   plan::Plan plan = keepingPlan();
   plan.symbols.clear();
+  std::erase_if(plan.buffers, [](const plan::Buffer &buffer) {
+    return buffer.name.find("partitions") != std::string::npos;
+  });
   EXPECT_TRUE(check(plan));
 }
 

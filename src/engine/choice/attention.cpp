@@ -80,6 +80,10 @@ int64_t partitionsOfOneProgram(const TargetProfile &profile) {
   return profile.kind == TargetKind::Cpu ? 4 : 1;
 }
 
+bool listsPartitions(const TargetProfile &profile) {
+  return profile.kind == TargetKind::Simt;
+}
+
 bool joinsHeads(const TargetProfile &profile) {
   return profile.kind == TargetKind::Cpu;
 }

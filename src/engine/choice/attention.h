@@ -31,6 +31,9 @@ kernels::Attention partitioned(kernels::Attention p);
 kernels::Attention combining(kernels::Attention p, const TargetProfile &profile);
 // Up to so many partitions of a single row one program sums up, one after another.
 int64_t partitionsOfOneProgram(const TargetProfile &profile);
+// Whether the runtime lists the partitions of a step, instead of as many of each row as the longest
+// sequence has.
+bool listsPartitions(const TargetProfile &profile);
 // Whether a program stores the heads side by side that share keys.
 bool joinsHeads(const TargetProfile &profile);
 

@@ -144,12 +144,15 @@ struct Batch {
     addIf(settings, "sinks", kSinks, sums);
     runKernel("attention_combine", settings, sums);
     expectSameCombined("attention_combine", settings, sums);
-    expectSameListed(settings, partitionSteps * kPageRows * stepPagesOf(settings));
+    expectSameListed(settings, partitionSteps * kPageRows * numberOf(settings, "step_pages", 1));
   }
 
-  static int64_t stepPagesOf(const Settings &settings) {
-    const auto found = settings.find("step_pages");
-    return found == settings.end() ? 1 : std::stoll(found->second);
+  static int64_t numberOf(const Settings &settings, const char *name, int64_t otherwise) {
+    const auto found = settings.find(name);
+    int64_t number = otherwise;
+    if (found != settings.end())
+      EXPECT_FALSE(llvm::StringRef(found->second).getAsInteger(10, number)) << found->second;
+    return number;
   }
 
   // The partitions of all query tiles, those that begin before `firstSeen` of a tile left out, and
@@ -176,12 +179,10 @@ struct Batch {
   // By programs of listed partitions; slots that none of them fills hold NaN.
   void expectSameListed(const Settings &settings, int64_t keys) {
     const std::vector<float> expected = out;
-    const auto is = [&](const char *name, const char *value) {
-      const auto found = settings.find(name);
-      return found == settings.end() || found->second == value;
-    };
-    const bool windowed = !is("window", "0") && is("chunk", "0") && is("causal", "true");
-    const int64_t back = windowed ? std::stoll(settings.at("window")) : 0;
+    const auto causal = settings.find("causal");
+    const bool windowed = numberOf(settings, "chunk", 0) == 0 &&
+                          (causal == settings.end() || causal->second == "true");
+    const int64_t back = windowed ? numberOf(settings, "window", 0) : 0;
     const int64_t slots = list(keys, [&](int64_t tile) {
       return back ? std::max<int64_t>(0, positions[blocks[tile * 3 + 1]] - back + 1) : 0;
     });

@@ -164,9 +164,8 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
     graph::keepPools(*module, mlir::BFloat16Type::get(&context));
   }
   lowering.queryTile = options.queryTile;
-  graph::fuse(*module, fuseOptions(profile, activations, norms));
   lowering.listsPartitions = listsPartitions(profile);
-  graph::fuse(*module, fuseOptions(profile, activations));
+  graph::fuse(*module, fuseOptions(profile, activations, norms));
   if (failed(mlir::verify(*module)))
     return fail(Code::Internal, "fusion left a graph that is not well formed");
   kernels.useTuning(options.tuning);

@@ -22,10 +22,7 @@ namespace sinter::engine {
 struct LoweringOptions {
   TargetProfile profile;
   Activations activations = Activations::Fastest;
-  bool quantizes = false; // some activations are quantized, so that attention may round too
-  int64_t queryTile = 16; // most query rows of an attention block
   DecodeNorms decodeNorms = DecodeNorms::Apart;
-  bool namesPlaces = false; // in errors, where the operation stands in its source
   bool quantizes = false;       // some activations are quantized, so that attention may round too
   int64_t queryTile = 16;       // most query rows of an attention block
   bool namesPlaces = false;     // in errors, where the operation stands in its source

@@ -394,26 +394,15 @@ Result<Lowering::Steps> Lowering::tilesOf(const Matmul &matmul, MBucket rows) {
       });
     return steps;
   };
+  const bool byTokens = shares && !matmul.scales;
   const Expr tokens = extentOf(op.getA().getType(), 0);
   Steps steps;
   for (const TokenGemm &tile :
-       tilesByTokens(p, rows, shares, epilogue.headColumns, multiple, options_.profile)) {
+       tilesByTokens(p, rows, byTokens, epilogue.headColumns, multiple, options_.profile)) {
     SINTER_ASSIGN(Steps larger, launched(tile));
-    const Expr more = plan::maxOf(plan::add(tokens, Expr(1 - tile.leastTokens)), Expr(0));
     steps = steps.empty() ? std::move(larger)
-                          : Steps{plan::Step{plan::If{more, std::move(larger), std::move(steps)}}};
-  SINTER_ASSIGN(Steps steps, launched(p));
-  if (!shares || p.blockM != kFewTokens || matmul.scales)
-    return steps;
-  const Expr tokens = extentOf(op.getA().getType(), 0);
-  std::vector<TokenGemm> tiles = tilesOfTokens(p, epilogue.headColumns, multiple);
-  p.blockM = kManyTokens;
-  if (tiles.empty() || tiles.front().leastTokens > kFewTokens + 1)
-    tiles.insert(tiles.begin(), {kFewTokens + 1, p});
-  for (const TokenGemm &tile : tiles) {
-    SINTER_ASSIGN(Steps larger, launched(tile.gemm));
-    steps = Steps{plan::Step{
-        plan::If{moreThan(tokens, tile.leastTokens - 1), std::move(larger), std::move(steps)}}};
+                          : Steps{plan::Step{plan::If{moreThan(tokens, tile.leastTokens - 1),
+                                                      std::move(larger), std::move(steps)}}};
   }
   return steps;
 }

@@ -312,6 +312,8 @@ TEST(NormsOfSquares, TakeTheNormsLaunchFromFewTokens) {
 }
 
 // The decode steps of a matmul that reads such a norm, and the graph that names its symbols.
+constexpr int64_t kFewTokens = 8; // of mma.sync
+
 struct NormSteps {
   explicit NormSteps(int64_t n, DecodeNorms norms)
       : graph(matmulNormMatmul(n)), kernels(graph.context()) {

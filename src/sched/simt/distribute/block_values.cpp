@@ -106,8 +106,8 @@ std::shared_ptr<BlockTile> Distributor::blockTileOf(BlockLoadOp op) {
   const BlockSteps steps =
       stepsOf(access, std::gcd(view.originDivisor[last], divisorOf(op.getOffsets()[last])),
               elementsOf(op, format));
-  return std::make_shared<BlockTile>(
-      BlockTile{op, format, access, steps, BlockReader(b_, loc_, view.argument, format, facts_.bfloatPairs)});
+  return std::make_shared<BlockTile>(BlockTile{
+      op, format, access, steps, BlockReader(b_, loc_, view.argument, format, facts_.bfloatPairs)});
 }
 
 Value Distributor::blockValue(BlockTile &tile, int64_t number) {

@@ -98,7 +98,15 @@ struct GroupSums {
       std::swap(numbers, tokens);
     return MatrixOp::create(b, loc, op.getInstruction(), numbers, tokens, acc);
   }
-  // The weights that add up each token's numbers.
+  // Each token's numbers added up.
+  Value totals(ArrayRef<Value> tokens) {
+    Value total;
+    for (Value each : tokens)
+      total = multiply(ones(), each, total);
+    return total;
+  }
+
+private:
   Value ones() {
     VectorType type = fragmentType();
     return arith::ConstantOp::create(
@@ -181,21 +189,20 @@ LogicalResult Distributor::emitGroupDot(GroupDotOp op) {
   const int weights = simt.weights, tokensSide = 1 - weights;
   SplitOperand tokenRows{a, lanes.a, weights ? instruction.layoutA() : instruction.layoutB(),
                          1 - tokensSide};
-  SplitOperand right{a, lanes.a, instruction.layoutB(), 0};
   InTurn made;
   auto tokensOf = [&](ArrayRef<int64_t> numbers) -> SmallVector<Value> {
-    if (inTurn && !loaded && !shared)
-      return tokensAt(made, op.getA(), numbers);
     if (inTurn)
-      return loaded ? tokensAt(*loaded, numbers) : tokensAt(*shared, numbers);
+      return loaded   ? tokensAt(*loaded, numbers)
+             : shared ? tokensAt(*shared, numbers)
+                      : tokensAt(made, op.getA(), numbers);
     return llvm::map_to_vector(numbers, [&](int64_t number) { return a[number]; });
   };
   GroupSums sums{b_, loc_, op, instruction, weights};
   const SimtLayout fragment = instruction.layoutC();
   const int64_t more = int64_t(1) << lanes.moreBits.size();
-  const auto within =
-      llvm::count_if(lanes.moreBits, [&](int64_t bit) { return int64_t(1) << bit < simt.group; });
-  const int64_t steps = int64_t(1) << within;
+  const int64_t steps = int64_t(1) << llvm::count_if(lanes.moreBits, [&](int64_t bit) {
+                          return int64_t(1) << bit < simt.group;
+                        });
   auto shape = lanes.accumulators.shape();
   for (int64_t first = 0; first < lanes.a.repeats(1) * more; first += steps) {
     auto depthOf = [&](int64_t step) {
@@ -205,11 +212,9 @@ LogicalResult Distributor::emitGroupDot(GroupDotOp op) {
       SmallVector<Value> tokens;
       for (int64_t step = first; step < first + steps; ++step)
         tokens.push_back(vectorFrom(tokensOf(tokenRows.numbersAt(lanes, m, depthOf(step)))));
-      Value total;
-      for (Value each : tokens)
-        total = mins ? sums.multiply(sums.ones(), each, total) : Value();
-      SmallVector<Value> totals =
-          mins ? scalarsOf(total, fragment.registers()) : SmallVector<Value>();
+      SmallVector<Value> totals;
+      if (mins)
+        totals = scalarsOf(sums.totals(tokens), fragment.registers());
       for (int64_t n = 0; n < shape[2]; n += lanes.accumulators.atom(2)) {
         Value sum;
         for (int64_t step = first; step < first + steps; ++step) {

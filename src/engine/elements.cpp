@@ -33,6 +33,8 @@ kernel::Element kernelElement(mlir::Type element) {
     return kernel::BF16;
   if (element.isF16())
     return kernel::F16;
+  if (mlir::isa<mlir::Float8E4M3FNType>(element))
+    return kernel::F8E4M3;
   SINTER_CHECK(element.isF32());
   return kernel::F32;
 }

@@ -84,8 +84,8 @@ bool isGraphTensor(Type type) {
 }
 
 bool isScalarElement(Type element) {
-  return element.isF32() || element.isF16() || element.isBF16() || element.isInteger(32) ||
-         element.isInteger(1);
+  return element.isF32() || element.isF16() || element.isBF16() || isa<Float8E4M3FNType>(element) ||
+         element.isInteger(32) || element.isInteger(1);
 }
 
 // Bytes of f64 fit, in which the evaluator may hold any element.

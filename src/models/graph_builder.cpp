@@ -25,6 +25,8 @@ Type elementOf(MLIRContext *context, const BlockFormat &format) {
     return Float16Type::get(context);
   case TensorType::BF16:
     return BFloat16Type::get(context);
+  case TensorType::FP8:
+    return Float8E4M3FNType::get(context);
   default:
     if (format.isPlain())
       return {};

@@ -103,7 +103,7 @@ EngineOptions kvOptions(const std::string &kvType) {
 
 TEST(Engine, PlanKeepsKeysAndValuesInTheTypeThatIsAskedFor) {
   for (auto [type, rowBytes] :
-       {std::pair{"f16", 2 * 2 * 32}, {"bf16", 2 * 2 * 32}, {"q8_0", 2 * 34}}) {
+       {std::pair{"f16", 2 * 2 * 32}, {"bf16", 2 * 2 * 32}, {"q8_0", 2 * 34}, {"fp8", 2 * 32}}) {
     auto plan = planOf(widerHeads(), kvOptions(type));
     ASSERT_TRUE(plan) << plan.error().toString();
     EXPECT_EQ(plan->texts.at("kv_type"), type);
@@ -118,7 +118,7 @@ TEST(Engine, PlanKeepsKeysAndValuesInTheTypeThatIsAskedFor) {
 
 TEST(Engine, AKvStateOfNoKnownTypeOrForOtherHeadsIsRefusedInOneSentence) {
   EXPECT_EQ(refusal(tinyLlama(), kvOptions("q4_1")),
-            "the type of the KV cache is 'q4_1', expected one of auto, f16, q8_0, bf16");
+            "the type of the KV cache is 'q4_1', expected one of auto, f16, q8_0, bf16, fp8");
   EXPECT_EQ(refusal(tinyLlama(), kvOptions("q8_0")),
             "heads have 16 elements, a KV cache in Q8_0 takes multiples of 32");
 }
@@ -350,10 +350,24 @@ TEST(Engine, KeysAndValuesOfSixteenBitsAreOfTheTypeThatAttentionMultiplies) {
   EXPECT_EQ(kvType(TensorType::Q8_0, "auto", "cpu:avx512bf16", "fastest", 64, 16), "f16");
   EXPECT_EQ(kvType(TensorType::F16, "auto", "cpu:avx512bf16"), "f16");
   EXPECT_EQ(kvType(TensorType::F16, "auto", "cuda:sm_90a"), "f16");
-  EXPECT_THAT(
-      kvType(TensorType::F16, "bf16", "cuda:sm_90a"),
-      testing::HasSubstr(
-          "a KV cache in BF16 is for CPUs, expected 'auto', 'f16' or 'q8_0' for 'cuda:sm_90a"));
+  EXPECT_EQ(kvType(TensorType::F16, "bf16", "cuda:sm_90a"), "bf16");
+}
+
+TEST(Engine, AttentionOnGpusComputesInWhatHoldsItsKeys) {
+  auto computes = [](const char *kv) {
+    EngineOptions options = kvOptions(kv);
+    options.target = "cuda:sm_90a";
+    auto plan = planOf(headsOf(64, TensorType::F16), options);
+    EXPECT_TRUE(plan) << plan.error().toString();
+    std::set<std::string> found;
+    for (const plan::Kernel &kernel : plan->kernels)
+      for (const plan::KernelParameter &parameter : kernel.parameters)
+        if (parameter.name == "compute" || parameter.name == "cache")
+          found.insert(parameter.format);
+    return found;
+  };
+  EXPECT_EQ(computes("fp8"), (std::set<std::string>{"f16", "f8e4m3"}));
+  EXPECT_EQ(computes("bf16"), std::set<std::string>{"bf16"});
 }
 
 // The same with a layer more, of the first one's tensors' shapes.

@@ -176,6 +176,7 @@ INSTANTIATE_TEST_SUITE_P(
         Setting{"F32", TensorType::F32, TensorType::F32, "host"},
         Setting{"Q4_1_avx2", TensorType::Q4_1, TensorType::Q8_0, "avx2"},
         Setting{"Q4_1_kv_q8_0", TensorType::Q4_1, TensorType::Q8_0, "host", "q8_0"},
+        Setting{"Q4_1_kv_fp8", TensorType::Q4_1, TensorType::Q8_0, "host", "fp8"},
         Setting{"Q4_1_f32", TensorType::Q4_1, TensorType::Q8_0, "host", "f16", "f32"},
         // Pages of whole pairs of bf16, in which attention multiplies where that is fast.
         Setting{"Q4_1_pairs", TensorType::Q4_1, TensorType::Q8_0, "host", "f16", "fastest", "32"},

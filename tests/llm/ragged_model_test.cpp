@@ -1,4 +1,5 @@
 // Ragged batches of the default model, where this machine has its file.
+#include "llm/likelihood.h"
 #include "llm/model.h"
 #include "llm/ragged.h"
 #include "llm/session.h"
@@ -63,6 +64,41 @@ TEST_P(RaggedModelTest, TheModelKnowsTheCapitalOfFrance) {
   const auto text = detokenize((*model)->tokenizer(), generation->tokens);
   ASSERT_TRUE(text.has_value()) << text.error().toString();
   EXPECT_NE(text->find("Paris"), std::string::npos) << *text;
+}
+
+// Logits of a text, with activations that nothing rounds.
+std::vector<float> logitsOf(const char *kvType, const std::vector<TokenId> &tokens) {
+  const LoadedModel model =
+      LoadedModel::open(realModelPath(), {"--kv-type", kvType, "--activations", "f32"});
+  EXPECT_TRUE(static_cast<bool>(model));
+  std::vector<float> logits;
+  for (const uint32_t bits : logitsAlone(model, tokens))
+    logits.push_back(std::bit_cast<float>(bits));
+  return logits;
+}
+
+TEST(KvTypesOfAModel, MovePredictionsLessThanTheirBounds) {
+  if (realModelPath().empty() || !haveCompiler())
+    GTEST_SKIP() << "the default model or the compiler is not here";
+  auto file = ModelFile::open(realModelPath());
+  ASSERT_TRUE(file.has_value()) << file.error().toString();
+  const auto tokens = file->encodeRaw(
+      "Alice was beginning to get very tired of sitting by her sister on the bank, and of having "
+      "nothing to do: once or twice she had peeped into the book her sister was reading, but it "
+      "had "
+      "no pictures or conversations in it.");
+  ASSERT_TRUE(tokens.has_value()) << tokens.error().toString();
+  const std::vector<float> base = logitsOf("f16", *tokens);
+  const size_t columns = base.size() / tokens->size();
+  for (auto [type, most] : {std::pair{"bf16", 2e-3}, {"fp8", 4e-2}}) {
+    const std::vector<float> found = logitsOf(type, *tokens);
+    double sum = 0;
+    for (size_t at = 0; at < base.size(); at += columns)
+      sum +=
+          divergence(std::span(base).subspan(at, columns), std::span(found).subspan(at, columns));
+    EXPECT_LT(sum / static_cast<double>(tokens->size()), most) << type;
+    EXPECT_GT(sum, 0) << type;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(KvTypes, RaggedModelTest, testing::Values("auto", "f16", "q8_0"),

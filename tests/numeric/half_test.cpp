@@ -146,6 +146,37 @@ INSTANTIATE_TEST_SUITE_P(Formats, SmallFloat,
                                                        false}),
                          [](const auto &info) { return info.param.name; });
 
+// The definition: of all finite numbers the nearest, of two the one with the even code, with the
+// value's sign.
+uint8_t nearestE4m3(float value) {
+  uint8_t best = 0;
+  const double magnitude = std::fabs(static_cast<double>(value));
+  auto apart = [&](uint8_t code) { return std::fabs(e4m3ToF32(code) - magnitude); };
+  for (uint8_t code = 1; code < 0x7f; ++code)
+    if (apart(code) < apart(best) || (apart(code) == apart(best) && code % 2 == 0))
+      best = code;
+  return static_cast<uint8_t>(best | (std::signbit(value) ? 0x80 : 0));
+}
+
+TEST(E4m3, EveryF16RoundsAsTheDefinitionSays) {
+  for (uint32_t half = 0; half < 0x10000; ++half) {
+    const float value = f16ToF32(static_cast<uint16_t>(half));
+    if (!std::isnan(value) && !std::isinf(value))
+      ASSERT_EQ(f32ToE4m3(value), nearestE4m3(value)) << value;
+  }
+}
+
+TEST(E4m3, F32BesideEachTieRoundsAsTheDefinitionSays) {
+  for (uint8_t code = 0; code < 0x7e; ++code) {
+    const float tie = (e4m3ToF32(code) + e4m3ToF32(static_cast<uint8_t>(code + 1))) / 2;
+    for (float value : {std::nextafter(tie, 0.0F), tie, std::nextafter(tie, 1e9F)})
+      for (float sign : {1.0F, -1.0F})
+        ASSERT_EQ(f32ToE4m3(sign * value), nearestE4m3(sign * value)) << value;
+  }
+  for (float value : {1e-45F, -1e-40F, 0x1p-10F, 1e-6F, 463.9F, 464.0F, 3e38F, -3e38F, -0.0F})
+    EXPECT_EQ(f32ToE4m3(value), nearestE4m3(value)) << value;
+}
+
 TEST(SmallFloatValues, TheLargestFiniteValuesAreTheStandards) {
   EXPECT_EQ(e4m3ToF32(0x7e), 448.0f);
   EXPECT_EQ(e5m2ToF32(0x7b), 57344.0f);

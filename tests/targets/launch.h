@@ -174,6 +174,8 @@ inline double elementAt(mlir::Type element, const std::vector<uint8_t> &bytes, i
     return f16ToF32(read(uint16_t()));
   if (element.isBF16())
     return bf16ToF32(read(uint16_t()));
+  if (llvm::isa<mlir::Float8E4M3FNType>(element))
+    return e4m3ToF32(read(uint8_t()));
   if (element.isInteger(32))
     return read(int32_t());
   if (element.isInteger(16))

@@ -42,6 +42,8 @@ inline void setElement(mlir::Type element, std::vector<uint8_t> &bytes, int64_t 
     write(f32ToF16(static_cast<float>(value)));
   else if (element.isBF16())
     write(f32ToBf16(static_cast<float>(value)));
+  else if (llvm::isa<mlir::Float8E4M3FNType>(element))
+    write(f32ToE4m3(static_cast<float>(value)));
   else if (element.isInteger(32))
     write(static_cast<int32_t>(value));
   else if (element.isInteger(16))

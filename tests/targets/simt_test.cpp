@@ -234,6 +234,22 @@ KernelCases backToBackCases() {
   return cases;
 }
 
+// Keys and values in types that GPUs multiply in another type or their own.
+KernelCases cacheCases() {
+  KernelCases cases;
+  for (auto [cache, compute] : {std::pair("f8e4m3", "f16"), {"bf16", "bf16"}, {"bf16", "f32"}})
+    for (int64_t queries : {1, 5}) {
+      cases.push_back(attentionCase({.cache = cache,
+                                     .headDim = 32,
+                                     .pageRows = 32,
+                                     .queryTile = queries,
+                                     .compute = compute}));
+      cases.back().label = "cache_" + cases.back().label;
+      cases.back().bound = {4e-3, 2e-3};
+    }
+  return cases;
+}
+
 // Whose epilogue hands sums on through the bytes that operands had.
 KernelCase pipelineStoreCase() {
   kernels::QkvEpilogue heads;
@@ -279,6 +295,9 @@ const std::vector<PipelineRun> &pipelineRuns() {
     for (const KernelCase &c : backToBackCases())
       for (const SimtKind &kind : ArrayRef(asyncKinds()).drop_back()) // which copies nothing
         made.push_back({c, kind});
+    for (const KernelCase &c : cacheCases())
+      for (const SimtKind &kind : simtKinds())
+        made.push_back({c, kind});
     made.push_back(
         {pipelineSlotCase(64, 64), {"vulkan_shallow", cooperativeFacts(kCooperativeShared)}});
     made.push_back({pipelineStoreCase(), {"vulkan_shallow", cooperativeFacts(kCooperativeShared)}});
@@ -290,7 +309,7 @@ const std::vector<PipelineRun> &pipelineRuns() {
       std::vector<std::string> properties = propertiesOf(run.c, run.kind.name);
       const std::string &label = run.c.label;
       const std::string family = label.substr(0, label.find('_'));
-      if (family == "pipeline" || family == "chain") {
+      if (family == "pipeline" || family == "chain" || family == "cache") {
         properties.push_back(label);
         properties.push_back(family + (label.ends_with("_odd") ? " odd " : " ") + run.kind.name);
       }

@@ -246,6 +246,7 @@ inline void addQkvRows(KernelCases &cases) {
   cases.push_back(qkvRowsCase({.cache = "bf16", .heads = 3, .norms = false}));
   cases.push_back(qkvRowsCase({.heads = 3, .keys = false, .values = false}));
   cases.push_back(qkvRowsCase({.cache = "q8_0", .heads = 0}));
+  cases.push_back(qkvRowsCase({.cache = "f8e4m3", .heads = 3}));
   cases.push_back(qkvRowsCase({.headDim = 80, .rest = 48}));
   cases.push_back(qkvRowsCase({.rest = 64})); // norms alone
   cases.push_back(qkvRowsCase({.heads = 3, .follow = true}));
@@ -462,7 +463,7 @@ inline KernelCase attentionCase(const AttentionCase &a) {
 
 // Of heads and pages that make whole vectors of pairs, and of some that do not.
 inline void addBfloatAttention(KernelCases &cases) {
-  for (const char *cache : {"f16", "bf16", "q8_0"})
+  for (const char *cache : {"f16", "bf16", "q8_0", "f8e4m3"})
     for (int64_t queries : {1, 11})
       cases.push_back(attentionCase({.cache = cache,
                                      .headDim = 32,
@@ -580,6 +581,9 @@ inline void addAttentionCases(KernelCases &cases, const std::string &activation)
   cases.push_back(attentionCase({.headDim = 5, .pageRows = 4, .queryTile = 2, .causal = false}));
   cases.push_back(attentionCase({.kvHeads = 1, .groupHeads = 1, .headDim = 17, .pageRows = 1}));
   cases.push_back(attentionCase({.cache = "bf16", .queryTile = 2}));
+  for (int64_t queries : {1, 4})
+    cases.push_back(attentionCase({.cache = "f8e4m3", .headDim = 32, .queryTile = queries}));
+  cases.push_back(attentionCase({.cache = "f8e4m3", .headDim = 5, .pageRows = 4, .window = 3}));
   cases.push_back(attentionCase({.headDim = 5, .pageRows = 4, .queryTile = 2, .stepPages = 3}));
   cases.push_back(attentionCase({.pageRows = 4, .queryTile = 3, .window = 9, .stepPages = 4}));
   addShortSteps(cases);
@@ -609,8 +613,9 @@ inline void addAttentionCases(KernelCases &cases, const std::string &activation)
                                  .window = 9,
                                  .partitionSteps = 1,
                                  .combinePartitions = 4}));
-  cases.push_back(
-      attentionCase({.kernel = "attention_partitions", .cache = "q8_0", .headDim = 64}));
+  for (const char *cache : {"q8_0", "f8e4m3"})
+    cases.push_back(
+        attentionCase({.kernel = "attention_partitions", .cache = cache, .headDim = 64}));
   for (int64_t dim : {32, 64})
     cases.push_back(attentionCase({.out = activation, .headDim = dim, .queryTile = dim / 32}));
   addBfloatAttention(cases);
@@ -647,6 +652,8 @@ inline void addTokenCases(KernelCases &cases, const std::string &activation) {
   cases.push_back(kvAppendCase("f16", 3, 64, 16));
   cases.push_back(kvAppendCase("bf16", 1, 17, 1));
   cases.push_back(kvAppendCase("bf16", 3, 64, 16, true));
+  cases.push_back(kvAppendCase("f8e4m3", 3, 64, 16, true));
+  cases.push_back(kvAppendCase("f8e4m3", 1, 17, 1));
   cases.push_back(kvAppendCase("q8_0", 2, 64, 4));
   cases.push_back(kvAppendCase("q8_0", 1, 96, 3));
   addQkvRows(cases);

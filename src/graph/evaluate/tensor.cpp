@@ -86,6 +86,8 @@ Result<void> roundTo(Tensor &tensor, Precision precision) {
     each([](double v) { return f16ToF32(f32ToF16(tile::roundToOdd(v))); });
   else if (element.isBF16())
     each([](double v) { return bf16ToF32(f32ToBf16(tile::roundToOdd(v))); });
+  else if (isa<Float8E4M3FNType>(element))
+    each([](double v) { return e4m3ToF32(f32ToE4m3(tile::roundToOdd(v))); });
   else if (element.isInteger())
     each([bits = element.getIntOrFloatBitWidth()](double v) { return wrapped(v, bits); });
   return {};

@@ -34,6 +34,8 @@ static void putScalar(Type element, double value, uint8_t *to) {
     put(to, static_cast<int32_t>(value));
   else if (element.isInteger(1))
     put(to, static_cast<uint8_t>(value));
+  else if (isa<Float8E4M3FNType>(element))
+    put(to, f32ToE4m3(static_cast<float>(value)));
   else
     put(to, element.isF16() ? f32ToF16(static_cast<float>(value))
                             : f32ToBf16(static_cast<float>(value)));
@@ -46,6 +48,8 @@ static double getScalar(Type element, const uint8_t *from) {
     return get<int32_t>(from);
   if (element.isInteger(1))
     return get<uint8_t>(from);
+  if (isa<Float8E4M3FNType>(element))
+    return e4m3ToF32(get<uint8_t>(from));
   return element.isF16() ? f16ToF32(get<uint16_t>(from)) : bf16ToF32(get<uint16_t>(from));
 }
 

@@ -299,7 +299,7 @@ bool storeAlike(KvAppendOp keys, KvAppendOp values) {
 bool canStore(Type element, int64_t headDim) {
   const BlockFormat *format = tile::blockFormatOf(element);
   if (!format)
-    return element.isF16() || element.isBF16();
+    return element.isF16() || element.isBF16() || isa<Float8E4M3FNType>(element);
   return byteBlocks(*format) && headDim % format->blockLength == 0;
 }
 

@@ -66,7 +66,7 @@ LogicalResult verifyScalarOp(Operation &op) {
   SmallVector<Type> types(op.getOperandTypes());
   llvm::append_range(types, op.getResultTypes());
   for (Type type : types)
-    if (!isScalarElement(type))
+    if (!isScalarElement(type) || isa<Float8E4M3FNType>(type))
       return op.emitOpError() << "works on " << type << " in a " << regionOf(op)
                               << ", expected f32, f16, bf16, i32 or i1";
   const bool mayBeNarrow =

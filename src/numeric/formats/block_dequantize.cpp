@@ -72,6 +72,8 @@ float Field::value(const uint8_t *block, uint32_t index) const {
     return e8m0Half(static_cast<uint8_t>(bits));
   case Number::Ue4m3:
     return ue4m3(static_cast<uint8_t>(bits));
+  case Number::E4m3:
+    return e4m3ToF32(static_cast<uint8_t>(bits));
   }
   SINTER_CHECK(false);
 }

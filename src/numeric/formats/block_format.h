@@ -59,6 +59,7 @@ enum class TensorType : uint32_t {
   NVFP4 = 40,
   Q1_0 = 41,
   Q2_0 = 42,
+  FP8 = 0x10000, // none of GGUF's: of the KV cache alone
 };
 
 // The first bit of item i of a plane: base + the sum of weight[k] over the bits k set in i. Weights
@@ -97,6 +98,7 @@ enum class Number : uint8_t {
   E8m0Half, // 2^(raw - 128), without a NaN: half of what E8M0 says, for tables of doubled E2M1
             // values
   Ue4m3,    // E4M3 without a sign; 0x7f reads as 0 and 0xff as 480
+  E4m3,     // numeric/half.h; 0x7f and 0xff are NaN
 };
 
 // An array of numbers spread over bit planes: codes, scales, minima or signs.
@@ -221,8 +223,11 @@ struct BlockFormat {
   std::optional<uint64_t> rowBytes(uint64_t elements) const;
 };
 
-// All formats, in ascending order of their type numbers. Lives as long as the program.
+// All of GGUF's formats, in ascending order of their type numbers. Lives as long as the program.
 std::span<const BlockFormat> blockFormats();
+// Formats that no file has and the KV cache may have.
+std::span<const BlockFormat> cacheFormats();
+// Of either.
 const BlockFormat &blockFormat(TensorType type);
 // Null where GGUF has no such type (or dropped it). Names are ggml's, upper case.
 const BlockFormat *findBlockFormat(uint32_t ggufType);

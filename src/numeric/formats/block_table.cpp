@@ -442,13 +442,24 @@ constexpr BlockFormat kFormats[] = {
     kQ2_0,
 };
 
+constexpr BlockFormat kCacheFormats[] = {
+    plain(FP8, "FP8", Number::E4m3, 1, Rounding::Convert),
+};
+
 } // namespace
 
 std::span<const BlockFormat> blockFormats() {
   return kFormats;
 }
 
+std::span<const BlockFormat> cacheFormats() {
+  return kCacheFormats;
+}
+
 const BlockFormat &blockFormat(TensorType type) {
+  for (const BlockFormat &format : kCacheFormats)
+    if (format.type == type)
+      return format;
   const BlockFormat *format = findBlockFormat(static_cast<uint32_t>(type));
   SINTER_CHECK(format);
   return *format;

@@ -1,5 +1,5 @@
-// Types that the KV cache may be kept in: those of 16 bits, and block formats that kernels round
-// to.
+// Types that the KV cache may be kept in: floats of 16 and 8 bits, and block formats that kernels
+// round to.
 #pragma once
 
 #include "numeric/formats/block_format.h"
@@ -14,7 +14,7 @@ inline constexpr std::string_view kDefaultKvType = "auto";
 
 // Null where no type that the KV cache may have is called so; F16 for the default.
 const BlockFormat *findKvType(std::string_view name);
-// "auto, f16, q8_0, bf16"
+// "auto, f16, q8_0, bf16, fp8"
 std::string kvTypeNames();
 // In options and in plans.
 std::string kvTypeName(const BlockFormat &format);

@@ -104,11 +104,22 @@ Result<void> quantizeBlock(const BlockFormat &format, std::span<const float> val
   return {};
 }
 
+uint64_t converted(Number number, float value) {
+  switch (number) {
+  case Number::F16:
+    return f32ToF16(value);
+  case Number::BF16:
+    return f32ToBf16(value);
+  case Number::E4m3:
+    return f32ToE4m3(value);
+  default:
+    return std::bit_cast<uint32_t>(value);
+  }
+}
+
 void convertRow(const BlockFormat &format, std::span<const float> values, uint8_t *out) {
   for (size_t e = 0; e < values.size(); ++e) {
-    uint64_t raw = format.code.number == Number::F16    ? f32ToF16(values[e])
-                   : format.code.number == Number::BF16 ? f32ToBf16(values[e])
-                                                        : std::bit_cast<uint32_t>(values[e]);
+    const uint64_t raw = converted(format.code.number, values[e]);
     uint8_t *at = out + e * format.blockBytes;
     std::fill_n(at, format.blockBytes, uint8_t{0});
     format.code.store(at, 0, raw);

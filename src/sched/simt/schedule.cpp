@@ -1,5 +1,6 @@
 // Expand, assign layouts, distribute; canonical in between.
 #include "sched/simt/schedule.h"
+#include "sched/expand_float8.h"
 #include "sched/expand_math.h"
 #include "sched/simt/add_shares.h"
 #include "sched/simt/assign_layouts.h"
@@ -98,6 +99,8 @@ Result<OwningOpRef<ModuleOp>> scheduleSimt(ModuleOp source, const SimtFacts &fac
       laidOut(source);
     return module;
   }
+  if (failed(expandFloat8(*module)))
+    return fail(Code::Unsupported, "the kernel's 8-bit floats could not be expanded");
   if (facts.ownDivision)
     relaxDivisions(*module);
   for (auto kernel : module->getOps<tile::KernelOp>())

@@ -7,6 +7,7 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "sched/expand_float8.h"
 #include "sched/expand_math.h"
 #include "targets/cpu/blocking/block.h"
 #include "targets/cpu/blocking/delay_quantization.h"
@@ -38,7 +39,8 @@ Result<OwningOpRef<ModuleOp>> scheduleKernels(ModuleOp source, const CpuFacts &f
   PassManager before(source.getContext());
   before.addPass(createCanonicalizerPass());
   before.addPass(createCSEPass());
-  if (failed(sched::expandMath(*module)) || failed(before.run(*module)))
+  if (failed(sched::expandFloat8(*module)) || failed(sched::expandMath(*module)) ||
+      failed(before.run(*module)))
     return fail(Code::Unsupported, "the kernel's arithmetic could not be expanded");
   for (auto kernel : llvm::make_early_inc_range(module->getOps<tile::KernelOp>())) {
     pairDots(kernel, facts);

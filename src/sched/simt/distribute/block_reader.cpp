@@ -353,6 +353,7 @@ Value BlockReader::floatOf(const Field &field, const BlockElement &item) {
   case Number::E8m0Half:
     return fromE8m0Half(bits);
   case Number::F64:
+  case Number::E4m3:
     break; // of whole elements alone, which are no blocks
   }
   SINTER_CHECK(false);

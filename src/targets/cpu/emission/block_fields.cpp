@@ -273,6 +273,7 @@ Value FieldReader::number(const Field &field, ArrayRef<uint32_t> items) {
   case Number::Ue4m3:
     return ue4m3(bits, floats);
   case Number::F64:
+  case Number::E4m3:
     break; // of plain types, which are no blocks
   }
   return {};

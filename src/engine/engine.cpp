@@ -13,6 +13,7 @@
 #include "mlir/IR/Verifier.h"
 #include "models/decoder.h"
 #include "numeric/formats/dot_packing.h"
+#include "numeric/formats/kv_type.h"
 #include "plan/contract.h"
 #include "plan/normal_form.h"
 #include "plan/validate.h"
@@ -133,7 +134,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
                     "' share no K, so that none makes its norm: expected apart");
   GgufSource source(file);
   SINTER_ASSIGN(models::DecoderFeatures features, models::readDecoder(source));
-  SINTER_ASSIGN(const BlockFormat *kv, chooseKvType(options.kvType, profile, target.name()));
+  const BlockFormat *kv = findKvType(options.kvType); // the options are checked
   const int64_t rows = backToBackRows(features.headDim, *kv, profile);
   if (!options.queryTile)
     options.queryTile = chooseQueryTile(features.heads / features.kvHeads, rows);

@@ -429,12 +429,27 @@ TEST(KernelChoice, OnlySimtTargetsHavePhasesOfTheirOwn) {
   EXPECT_NE(fuseOptions(cpuProfile()).joinsHeads, fuseOptions(simtProfile()).joinsHeads);
 }
 
-TEST(KernelChoice, ACacheInBfloatIsForTasks) {
-  EXPECT_TRUE(chooseKvType("bf16", cpuProfile(), "cpu"));
-  const auto refused = chooseKvType("bf16", simtProfile(), "a GPU");
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, Code::Unsupported);
-  EXPECT_NE(refused.error().message.find("'a GPU'"), std::string::npos);
+TEST(KernelChoice, ThreadsMultiplyACacheInBfloatInBfloatOrInF32) {
+  targets::TargetProfile profile = simtProfile();
+  const AttentionShape bfloats{.kvHeads = 1, .headDim = 64, .cache = kernel::BF16};
+  const AttentionShape bytes{.kvHeads = 1, .headDim = 64, .cache = kernel::F8E4M3};
+  auto compute = [&](const AttentionShape &shape) {
+    return chooseAttention(shape, kernel::F32, 16, MBucket::One, profile).compute;
+  };
+  EXPECT_EQ(compute(bfloats), kernel::F32);
+  profile.matrixInstructions = {{sched::MatrixElement::BF16, 16, 8, 16, 32}};
+  EXPECT_EQ(compute(bfloats), kernel::BF16);
+  EXPECT_EQ(compute(bytes), kernel::F16);
+}
+
+TEST(KernelChoice, InstructionsReadWhatLiesInTheCacheOrNothing) {
+  targets::TargetProfile profile = simtProfile();
+  profile.matrixInstructions = {{sched::MatrixElement::F16, 64, 64, 16, 128, true},
+                                {sched::MatrixElement::BF16, 64, 64, 16, 128, true}};
+  for (TensorType type : {TensorType::F16, TensorType::BF16})
+    EXPECT_EQ(backToBackRows(128, blockFormat(type), profile), 128);
+  for (TensorType type : {TensorType::Q8_0, TensorType::FP8})
+    EXPECT_EQ(backToBackRows(128, blockFormat(type), profile), 0);
 }
 
 } // namespace

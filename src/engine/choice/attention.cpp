@@ -2,7 +2,6 @@
 #include "tile/mlir_pch.h"
 
 #include "engine/choice/attention.h"
-#include "numeric/formats/kv_type.h"
 
 namespace sinter::engine {
 
@@ -25,6 +24,17 @@ static int64_t bfloatDepth(const TargetProfile &profile) {
 bool attendsInBfloat(int64_t headDim, int64_t stepKeys, const TargetProfile &profile) {
   const int64_t depth = bfloatDepth(profile);
   return depth && headDim % depth == 0 && stepKeys % depth == 0;
+}
+
+// Keys and values in bf16 may lie beyond f16, and those in other types do not. Without an
+// instruction for bf16, threads multiply in f32.
+static kernel::Element simtCompute(const kernel::Element &cache, const TargetProfile &profile) {
+  if (cache != kernel::BF16)
+    return kernel::F16; // for matrix instructions
+  const bool has = llvm::any_of(profile.matrixInstructions, [](const targets::MatrixShape &shape) {
+    return shape.element == sched::MatrixElement::BF16;
+  });
+  return has ? kernel::BF16 : kernel::F32;
 }
 
 kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element out,
@@ -51,7 +61,7 @@ kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element 
       p.shortStep = half;
     return partitioned(p);
   }
-  p.compute = kernel::F16; // for matrix instructions
+  p.compute = simtCompute(shape.cache, profile);
   int64_t keys = std::min(kLongStep, kStepNumbers / std::max(shape.headDim, shape.valueDim));
   if (rows == MBucket::One && profile.sharedBytes >= kBytesForLongSteps)
     p.stepPages = std::max<int64_t>(1, keys / shape.pageRows);
@@ -88,16 +98,28 @@ bool joinsHeads(const TargetProfile &profile) {
   return profile.kind == TargetKind::Cpu;
 }
 
+// What an instruction reads as it lies in the KV cache; none where elements are converted first.
+static std::optional<sched::MatrixElement> instructionElement(const BlockFormat &cache) {
+  switch (cache.type) {
+  case TensorType::F16:
+    return sched::MatrixElement::F16;
+  case TensorType::BF16:
+    return sched::MatrixElement::BF16;
+  default:
+    return std::nullopt;
+  }
+}
+
 // Two groups of threads that multiply from shared memory: one thread block then has a
 // multiprocessor's registers, and what it copies serves twice the rows that one group has. A head
 // has whole steps of the instruction, and accumulators that leave a thread registers to work with.
 int64_t backToBackRows(int64_t headDim, const BlockFormat &cache, const TargetProfile &profile) {
   constexpr int64_t kGroups = 2, kMostColumns = 128;
-  if (!cache.isPlain() || headDim > kMostColumns)
+  const std::optional<sched::MatrixElement> element = instructionElement(cache);
+  if (!element || headDim > kMostColumns)
     return 0;
   for (const targets::MatrixShape &shape : profile.matrixInstructions)
-    if (shape.sharedOperands && shape.element == sched::MatrixElement::F16 &&
-        headDim % shape.k == 0)
+    if (shape.sharedOperands && shape.element == *element && headDim % shape.k == 0)
       return kGroups * shape.m;
   return 0;
 }
@@ -112,16 +134,6 @@ int64_t chooseQueryTile(int64_t groupHeads, int64_t backToBackRows) {
   constexpr int64_t kUsual = 16, kMostRows = 128; // of a program, which holds all of them
   const int64_t rows = backToBackRows ? backToBackRows : std::min(kMostRows, kUsual * groupHeads);
   return std::max<int64_t>(1, rows / groupHeads);
-}
-
-Result<const BlockFormat *> chooseKvType(const std::string &name, const TargetProfile &profile,
-                                         const std::string &target) {
-  const BlockFormat *kv = findKvType(name);
-  if (kv->type == TensorType::BF16 && profile.kind == TargetKind::Simt)
-    return fail(Code::Unsupported,
-                "a KV cache in BF16 is for CPUs, expected 'auto', 'f16' or 'q8_0' for '" + target +
-                    "'");
-  return kv;
 }
 
 } // namespace sinter::engine

@@ -45,9 +45,5 @@ int64_t choosePageRows(int64_t backToBackRows, const TargetProfile &profile);
 // The query rows of a query tile of many, with `groupHeads` query heads each: as many as fill
 // `backToBackRows`.
 int64_t chooseQueryTile(int64_t groupHeads, int64_t backToBackRows);
-// The type of that name that the graph keeps keys and values in at first; Unsupported where the
-// target, which the message calls `target`, has no kernels for it.
-Result<const BlockFormat *> chooseKvType(const std::string &name, const TargetProfile &profile,
-                                         const std::string &target);
 
 } // namespace sinter::engine

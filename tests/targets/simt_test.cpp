@@ -93,6 +93,30 @@ const std::vector<SimtKind> &asyncKinds() {
   return kinds;
 }
 
+// Kinds that bring operands to shared memory by way of registers.
+const std::vector<SimtKind> &storingKinds() {
+  static const std::vector<SimtKind> kinds = {
+      {"mfma",
+       {.subgroup = 64,
+        .maxShared = 65536,
+        .bfloatPairs = false,
+        .instructions = {"amd.mfma.f32.32x32x8.f16", "amd.mfma.f32.32x32x8.bf16"}}},
+      {"wmma",
+       {.maxShared = 65536,
+        .bfloatPairs = false,
+        .instructions = {"amd.wmma.gfx11.f32.16x16x16.f16", "amd.wmma.gfx11.f32.16x16x16.bf16"}}},
+      {"mfma_roomy",
+       {.subgroup = 64,
+        .maxShared = 131072,
+        .bfloatPairs = false,
+        .instructions = {"amd.mfma.f32.32x32x8.f16", "amd.mfma.f32.32x32x8.bf16"}}},
+      {"simdgroup",
+       {.maxShared = 32768,
+        .instructions = {"metal.simdgroup.8x8x8.f32.f16", "metal.simdgroup.8x8x8.f32.bf16"}}},
+  };
+  return kinds;
+}
+
 // A kernel for thread blocks; without it, why there is none.
 struct Scheduled {
   tile::KernelModule source;
@@ -298,6 +322,11 @@ const std::vector<PipelineRun> &pipelineRuns() {
     for (const KernelCase &c : cacheCases())
       for (const SimtKind &kind : simtKinds())
         made.push_back({c, kind});
+    for (const SimtKind &kind : storingKinds()) {
+      made.push_back({pipelineBlockCase("q4_k", 8, 64, 64), kind});
+      made.push_back({pipelineCase("bf16", 64, 64, true), kind});
+    }
+    made.push_back({pipelineStoreCase(), storingKinds().front()});
     made.push_back(
         {pipelineSlotCase(64, 64), {"vulkan_shallow", cooperativeFacts(kCooperativeShared)}});
     made.push_back({pipelineStoreCase(), {"vulkan_shallow", cooperativeFacts(kCooperativeShared)}});
@@ -363,6 +392,22 @@ TEST(Pipelines, DequantizedBlocksAreReadAStepAheadOfOpaqueAccumulators) {
     for (Operation *user : load->getUsers())
       EXPECT_TRUE(isa<scf::YieldOp>(user));
   });
+}
+
+// One barrier a step where shared memory has two places for it and for another thread block.
+TEST(Pipelines, OperandsGoThroughRegistersOneStepAhead) {
+  const SimtKind &mfma = storingKinds().front();
+  SimtKind roomy = mfma;
+  roomy.facts.maxShared *= 2;
+  for (const KernelCase &c :
+       {pipelineBlockCase("q8_0", 8, 64, 64), pipelineBlockCase("q4_k", 8, 64, 64),
+        pipelineCase("bf16", 64, 64, true)}) {
+    constexpr int64_t kBodies = 2; // aligned or not
+    EXPECT_EQ(inLoops<sched::BarrierOp>(c, roomy), kBodies) << c.label;
+    EXPECT_EQ(inLoops<sched::BarrierOp>(c, mfma), 2 * kBodies) << c.label;
+    EXPECT_GT(inLoops<sched::SharedStoreOp>(c, mfma), 0) << c.label;
+    EXPECT_GT(inLoops<sched::MatrixOp>(c, mfma), 0) << c.label;
+  }
 }
 
 class PipelineConformance : public testing::TestWithParam<size_t> {};

@@ -85,6 +85,11 @@ static const MatrixInstruction *findInstruction(tile::DotOp dot, const SimtFacts
   return nullptr;
 }
 
+bool hasInstruction(tile::DotOp dot, const SimtFacts &facts) {
+  const MatrixInstruction *found = findInstruction(dot, facts);
+  return found && found->lanes == facts.subgroup;
+}
+
 // How subgroups share the accumulators: for each of their bits the axis, above the instruction's
 // own bits; -1 where nothing is left to share.
 static SmallVector<int> shareSubgroups(const MatrixInstruction &instruction,

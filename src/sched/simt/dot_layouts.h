@@ -26,6 +26,9 @@ struct DotLayouts {
 /// columns.
 DotLayouts chooseDotLayouts(tile::DotOp dot, int64_t threads, const SimtFacts &facts);
 
+/// Whether an instruction multiplies this matmul's operands from registers.
+bool hasInstruction(tile::DotOp dot, const SimtFacts &facts);
+
 /// The instruction that multiplies this matmul's operands from shared memory; null where the
 /// processor has none, or none for these tiles.
 const MatrixInstruction *findSharedInstruction(tile::DotOp dot, int64_t threads,

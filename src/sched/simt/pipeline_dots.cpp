@@ -4,6 +4,10 @@
 // last part of a step meets the first of the next, so that no matmul waits for its operands behind
 // a barrier, and what is fetched goes to the place that was read whole. What is dequantized goes to
 // the next step's place before the barrier of that step, which no matmul reads any more then.
+//
+// Without asynchronous copies: a barrier, loads of the next step, the matmul part by part, and the
+// loaded tiles to the place that the step before was read from; behind another barrier to the only
+// place, where two would leave no room for a second thread block.
 #include "sched/simt/pipeline_dots.h"
 #include "sched/simt/decisions.h"
 #include "sched/simt/dot_layouts.h"
@@ -39,6 +43,7 @@ struct Pipeline {
   SmallVector<Operation *> makers = {}; // of b then, in their order
   int64_t registers = 0; // of a thread for the smaller operand, where registers hold them
   int64_t step = 0, depth = 0;
+  bool copies = true; // on their own
 
   bool shared() const { return instruction->sharedOperands; }
   // Steps that fetches run ahead: places are free once every subgroup has ended its matmul, or
@@ -123,6 +128,7 @@ std::optional<Pipeline> match(scf::ForOp loop, int64_t threads, int64_t mostDept
   }
   if (!p.a || (!p.b && p.makers.empty()) || !p.instruction)
     return std::nullopt;
+  p.copies = facts.asyncCopies;
   int64_t stage = bytesOf(p.dot.getA()) + bytesOf(p.dot.getB());
   if (!p.shared()) // rows are padded by a piece
     stage +=
@@ -131,6 +137,14 @@ std::optional<Pipeline> match(scf::ForOp loop, int64_t threads, int64_t mostDept
   if (p.depth < (p.shared() ? 3 : 2))
     return std::nullopt;
   return p;
+  p.depth = std::min(kMostDepth, (facts.maxShared - kSharedMargin) / stage);
+  int64_t least = p.shared() ? 3 : 2;
+  if (!p.copies) {
+    constexpr int64_t kBlocks = 2;
+    p.depth = std::clamp<int64_t>(p.depth / kBlocks, std::min<int64_t>(1, p.depth), 2);
+    least = 1;
+  }
+  return p.depth < least ? std::nullopt : std::optional(p);
 }
 
 /// Parts of both tiles in registers.
@@ -171,6 +185,28 @@ private:
     }
     CommitOp::create(b_, loc_);
   }
+  // Both tiles of the step that begins at `at`, in registers.
+  Operands load(Value at) {
+    IRMapping map;
+    map.map(p_.loop.getInductionVar(), at);
+    auto made = [&](Value tile) {
+      if (auto shaped = tile.getDefiningOp<tile::ReshapeOp>()) {
+        b_.clone(*shaped.getValue().getDefiningOp(), map);
+        return b_.clone(*shaped, map)->getResult(0);
+      }
+      return b_.clone(*tile.getDefiningOp(), map)->getResult(0);
+    };
+    Value a = made(p_.dot.getA());
+    if (p_.b)
+      return {a, made(p_.dot.getB())};
+    for (Operation *maker : p_.makers)
+      b_.clone(*maker, map);
+    return {a, map.lookup(p_.dot.getB())};
+  }
+  void store(const Operands &tiles, Value where) {
+    StageStoreOp::create(b_, loc_, tiles.a, pipelineA_, where);
+    StageStoreOp::create(b_, loc_, tiles.b, pipelineB_, where);
+  }
   // Dequantizes the right tile of the step that begins at `at`.
   void dequantize(Value at, Value where) {
     if (p_.makers.empty())
@@ -186,6 +222,7 @@ private:
   Value stepNumber();
   void runShared();
   void runRegisters();
+  void runStored();
   void eraseReplaced();
 
   Pipeline p_;
@@ -270,6 +307,20 @@ void Rewriter::runRegisters() {
   p_.loop = cast<scf::ForOp>(replaced->getOperation());
 }
 
+void Rewriter::runStored() {
+  b_.setInsertionPoint(p_.dot);
+  Value at = p_.loop.getInductionVar(), number = stepNumber(), here = place(number);
+  BarrierOp::create(b_, loc_);
+  const Operands later = load(b_.createOrFold<arith::AddIOp>(loc_, at, index(p_.step)));
+  Value accumulators = p_.dot.getAcc();
+  for (int64_t part = 0; part < p_.parts(); ++part)
+    accumulators = multiply(read(here, part), accumulators);
+  if (p_.depth == 1)
+    BarrierOp::create(b_, loc_);
+  store(later, place(number, 1));
+  p_.dot.getResult().replaceAllUsesWith(accumulators);
+}
+
 // The matmul and what nothing but it reads.
 void Rewriter::eraseReplaced() {
   SmallVector<Operation *> unused{p_.dot};
@@ -289,6 +340,11 @@ void Rewriter::eraseReplaced() {
 void Rewriter::run() {
   pipelineA_ = make(p_.dot.getA());
   pipelineB_ = make(p_.dot.getB());
+  if (!p_.copies) {
+    store(load(p_.loop.getLowerBound()), place(index(0)));
+    runStored();
+    return eraseReplaced();
+  }
   for (int64_t ahead = 0; ahead < p_.ahead(); ++ahead) {
     Value at =
         b_.createOrFold<arith::AddIOp>(loc_, p_.loop.getLowerBound(), index(ahead * p_.step));

@@ -1,5 +1,6 @@
 // Software pipelining of matmuls: asynchronous copies bring a loop's operand tiles into a
-// multistage shared-memory pipeline some steps before the matmul reads them.
+// multistage shared-memory pipeline some steps before the matmul reads them; without such copies
+// threads load them one step before.
 #pragma once
 
 #include "sched/sched.h"

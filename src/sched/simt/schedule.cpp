@@ -77,8 +77,8 @@ static void schedule(tile::KernelOp kernel, const SimtFacts &facts) {
   if (facts.asyncCopies) {
     addShares(kernel, facts);
     pipelineBackToBack(kernel, threads, facts);
-    pipelineDots(kernel, threads, facts);
   }
+  pipelineDots(kernel, threads, facts);
   opaqueDots(kernel, threads, facts);
 }
 

@@ -73,16 +73,21 @@ static bool isElement(MatrixElement element, Type type) {
   return false;
 }
 
+// The first that takes the operands' elements, unless half of its rows are more than the matmul has
+// and another has fewer.
 static const MatrixInstruction *findInstruction(tile::DotOp dot, const SimtFacts &facts) {
+  const int64_t rows = shapeOf(dot.getResult())[0];
+  const MatrixInstruction *best = nullptr;
   for (const std::string &name : facts.instructions) {
     const MatrixInstruction *found = findMatrixInstruction(name);
-    if (found && !found->isAsynchronous() && !found->opaqueAccumulators &&
-        isElement(found->aElement, elementOf(dot.getA())) &&
-        isElement(found->bElement, elementOf(dot.getB())) &&
-        isElement(found->cElement, elementOf(dot.getResult())))
-      return found;
+    const bool takes = found && !found->isAsynchronous() && !found->opaqueAccumulators &&
+                       isElement(found->aElement, elementOf(dot.getA())) &&
+                       isElement(found->bElement, elementOf(dot.getB())) &&
+                       isElement(found->cElement, elementOf(dot.getResult()));
+    if (takes && (!best || (2 * rows <= best->m && found->m < best->m)))
+      best = found;
   }
-  return nullptr;
+  return best;
 }
 
 bool hasInstruction(tile::DotOp dot, const SimtFacts &facts) {

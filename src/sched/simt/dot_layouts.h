@@ -21,9 +21,9 @@ struct DotLayouts {
   SimtLayout a, b; // of the operand tiles, b as it stands (transposed or not); for an instruction
 };
 
-/// The first of the processor's instructions that takes the operands' elements, on accumulators
-/// shared out in squares among subgroups; without one, square shares of about as many rows as
-/// columns.
+/// The first of the processor's instructions that takes the operands' elements, or one of fewer rows
+/// for few of them, on accumulators shared out in squares among subgroups; without one, square
+/// shares of about as many rows as columns.
 DotLayouts chooseDotLayouts(tile::DotOp dot, int64_t threads, const SimtFacts &facts);
 
 /// Whether an instruction multiplies this matmul's operands from registers.

@@ -14,7 +14,7 @@ namespace {
 
 // Outputs of a kernel by each way of running it.
 std::vector<std::vector<uint8_t>> outputs(const KernelCase &c, const LaunchArguments &arguments,
-                                          llvm::StringRef out) {
+                                          const std::string &out) {
   tile::KernelModule source = buildCase(c);
   EXPECT_TRUE(source.ok()) << source.diagnosticText();
   auto lanes = sched::scheduleSimt(source.module(), {});
@@ -40,7 +40,7 @@ LaunchArguments argumentsOf(const KernelCase &c, const Extents &extents) {
 TEST(Float8, EveryCodeReadsAsItsNumber) {
   constexpr int64_t kCodes = 256;
   KernelCase c = embedCase("f8e4m3", kCodes);
-  LaunchArguments arguments = argumentsOf(c, {{"T", 1}, {"V", 1}});
+  LaunchArguments arguments = argumentsOf(c, {{"T", 1}, {"V", 1}, {"K", kCodes}});
   setIntegers(arguments, "ids", {0});
   std::vector<uint8_t> &table = argumentNamed(arguments, "table").bytes;
   ASSERT_EQ(table.size(), size_t(kCodes));

@@ -215,8 +215,8 @@ void partDots(tile::KernelOp kernel, const SimtFacts &facts) {
   });
   for (auto [dot, part] : work) {
     // One loop, whose pipelines go on from one of the longer steps to the next.
-    const bool pipelined = facts.asyncCopies || takesOpaqueInstruction(dot, facts);
-    const bool pipelined = facts.asyncCopies || hasInstruction(dot, facts);
+    const bool pipelined =
+        facts.asyncCopies || takesOpaqueInstruction(dot, facts) || hasInstruction(dot, facts);
     if (scf::ForOp loop = pipelined ? loopAlongK(dot) : scf::ForOp())
       shortenSteps(loop, dot, part);
     else

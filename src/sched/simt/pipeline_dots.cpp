@@ -134,10 +134,6 @@ std::optional<Pipeline> match(scf::ForOp loop, int64_t threads, int64_t mostDept
     stage +=
         (tileType(p.dot.getA()).getDimSize(0) + tileType(p.dot.getB()).getDimSize(0)) * kCopyBytes;
   p.depth = std::min(mostDepth, (facts.maxShared - kSharedMargin) / stage);
-  if (p.depth < (p.shared() ? 3 : 2))
-    return std::nullopt;
-  return p;
-  p.depth = std::min(kMostDepth, (facts.maxShared - kSharedMargin) / stage);
   int64_t least = p.shared() ? 3 : 2;
   if (!p.copies) {
     constexpr int64_t kBlocks = 2;

@@ -9,8 +9,9 @@ namespace sinter::hal::vulkan {
 namespace {
 
 constexpr uint64_t kArgumentAlignment = 64;
-constexpr uint64_t kZeroWords = 2;
-constexpr uint64_t kArenaBytes = 64 << 10; // 64 dispatches of 100 words, or the largest few
+constexpr uint64_t kZeroBytes = 4096; // that an arena begins with
+// 64 dispatches of 100 words, or the largest few.
+constexpr uint64_t kArenaBytes = kZeroBytes + (64 << 10);
 constexpr std::size_t kGridWords = 6;      // extents and base
 
 constexpr VkPipelineStageFlags kStages =
@@ -57,11 +58,14 @@ Result<VkCommandBuffer> CommandPool::allocate() {
 Result<std::unique_ptr<Batch>> Batch::create(Memory &memory, CommandPool &pool) {
   SINTER_ASSIGN(MemoryRange arena, memory.allocate(MemoryUse::Upload, kArenaBytes));
   SINTER_ASSIGN(const VkCommandBuffer handle, pool.allocate());
+  std::memset(arena.host(), 0, kZeroBytes);
   return std::unique_ptr<Batch>(new Batch(memory.context(), handle, std::move(arena)));
 }
 
 Result<void> Batch::begin(bool repeated) {
-  used_ = commands_ = dispatches_ = 0;
+  used_ = kZeroBytes;
+  commands_ = dispatches_ = 0;
+  unordered_ = kStages; // submitted before this batch
   VkCommandBufferBeginInfo info = {};
   info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
   info.flags = repeated ? VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT
@@ -84,7 +88,7 @@ bool Batch::hasRoom(uint64_t argumentBytes) const {
 }
 
 uint64_t Batch::argumentBytes(const KernelSpec &spec) {
-  return (kZeroWords + spec.bufferCount + spec.scalarCount + kGridWords + 1) * sizeof(uint64_t);
+  return (spec.bufferCount + spec.scalarCount + kGridWords + 1) * sizeof(uint64_t);
 }
 
 // The arena's offset of so many bytes.
@@ -95,28 +99,35 @@ uint64_t Batch::take(uint64_t bytes) {
   return offset;
 }
 
-void Batch::order() {
+void Batch::order(VkPipelineStageFlags next) {
+  constexpr VkAccessFlags kCopies = VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+  const bool copies = (unordered_ | next) & VK_PIPELINE_STAGE_TRANSFER_BIT;
   VkMemoryBarrier barrier = {};
   barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-  barrier.srcAccessMask = kWrites;
-  barrier.dstAccessMask = kReads | kWrites;
-  context_.vk().vkCmdPipelineBarrier(handle_, kStages, kStages, 0, 1, &barrier, 0, nullptr, 0,
+  barrier.srcAccessMask = copies ? kWrites : kWrites & ~kCopies;
+  barrier.dstAccessMask = copies ? kReads | kWrites : (kReads | kWrites) & ~kCopies;
+  const VkPipelineStageFlags stages = copies ? kStages : VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+  context_.vk().vkCmdPipelineBarrier(handle_, stages, stages, 0, 1, &barrier, 0, nullptr, 0,
                                      nullptr);
+  unordered_ = next;
 }
 
 void Batch::dispatch(const Dispatch &dispatch, bool ordered) {
   const KernelSpec &spec = dispatch.kernel->spec();
   if (ordered)
-    order();
+    order(VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
   const uint64_t offset = take(argumentBytes(spec));
+  const VkDeviceAddress arguments = arena_.address() + offset;
   uint8_t *out = arena_.host() + offset;
+  std::array<uint64_t, kPushWords> pushed = {arguments, arena_.address()};
+  std::memcpy(&pushed[2], dispatch.base.data(), sizeof dispatch.base);
+  std::size_t next = 2 + dispatch.base.size(); // of the first words, which are pushed too
   const auto put = [&](const void *word) {
     std::memcpy(out, word, sizeof(uint64_t));
     out += sizeof(uint64_t);
+    if (next < pushed.size())
+      std::memcpy(&pushed[next++], word, sizeof(uint64_t));
   };
-  const uint64_t zero = 0;
-  for (uint64_t word = 0; word < kZeroWords; ++word)
-    put(&zero);
   for (const BufferBinding &binding : dispatch.buffers) {
     const uint64_t address =
         static_cast<const VulkanBuffer *>(binding.buffer)->range().address() + binding.offset;
@@ -129,11 +140,10 @@ void Batch::dispatch(const Dispatch &dispatch, bool ordered) {
       put(&word);
   const VkDeviceAddress constants = dispatch.kernel->constants();
   put(&constants);
-  const VkDeviceAddress arguments = arena_.address() + offset;
   const DeviceFunctions &vk = context_.vk();
   vk.vkCmdBindPipeline(handle_, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch.kernel->pipeline());
-  vk.vkCmdPushConstants(handle_, context_.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                        sizeof arguments, &arguments);
+  vk.vkCmdPushConstants(handle_, context_.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof pushed,
+                        pushed.data());
   vk.vkCmdDispatch(handle_, static_cast<uint32_t>(dispatch.groups[0]),
                    static_cast<uint32_t>(dispatch.groups[1]),
                    static_cast<uint32_t>(dispatch.groups[2]));
@@ -152,7 +162,7 @@ void Batch::copyRange(VkBuffer dst, uint64_t dstOffset, VkBuffer src, uint64_t s
 
 void Batch::copy(const MemoryRange &dst, uint64_t dstOffset, const MemoryRange &src,
                  uint64_t srcOffset, uint64_t bytes) {
-  order();
+  order(VK_PIPELINE_STAGE_TRANSFER_BIT);
   copyRange(dst.buffer(), dst.offset() + dstOffset, src.buffer(), src.offset() + srcOffset, bytes);
   ++commands_;
 }
@@ -160,7 +170,7 @@ void Batch::copy(const MemoryRange &dst, uint64_t dstOffset, const MemoryRange &
 // vkCmdFillBuffer knows whole words only: the bytes before and after them are copied.
 void Batch::fill(const MemoryRange &dst, uint64_t offset, uint64_t bytes, uint8_t value) {
   constexpr uint64_t kWord = 4;
-  order();
+  order(VK_PIPELINE_STAGE_TRANSFER_BIT);
   const uint64_t from = dst.offset() + offset, end = from + bytes;
   const uint64_t first = std::min(end, (from + kWord - 1) / kWord * kWord);
   const uint64_t last = std::max(first, end / kWord * kWord);
@@ -176,7 +186,7 @@ void Batch::fill(const MemoryRange &dst, uint64_t offset, uint64_t bytes, uint8_
 }
 
 void Batch::write(const MemoryRange &dst, uint64_t offset, std::span<const uint8_t> bytes) {
-  order();
+  order(VK_PIPELINE_STAGE_TRANSFER_BIT);
   const uint64_t from = take(bytes.size());
   std::memcpy(arena_.host() + from, bytes.data(), bytes.size());
   copyRange(dst.buffer(), dst.offset() + offset, arena_.buffer(), arena_.offset() + from,

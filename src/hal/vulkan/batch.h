@@ -101,7 +101,8 @@ public:
 private:
   Batch(Context &context, VkCommandBuffer handle, MemoryRange arena)
       : context_(context), handle_(handle), arena_(std::move(arena)) {}
-  void order();
+  // Commands from here on, of stage `next`, come after those before.
+  void order(VkPipelineStageFlags next);
   void copyRange(VkBuffer dst, uint64_t dstOffset, VkBuffer src, uint64_t srcOffset,
                  uint64_t bytes);
   uint64_t take(uint64_t bytes);
@@ -110,6 +111,7 @@ private:
   VkCommandBuffer handle_;
   MemoryRange arena_;
   uint64_t used_ = 0; // of the arena
+  VkPipelineStageFlags unordered_ = 0; // stages of commands that nothing comes after yet
   uint32_t commands_ = 0;
   uint32_t dispatches_ = 0;
   std::string lastSymbol_;

@@ -40,7 +40,7 @@ Result<void> Context::createHandle() {
 Result<void> Context::createPipelineParts() {
   VkPushConstantRange constants = {};
   constants.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
-  constants.size = sizeof(VkDeviceAddress);
+  constants.size = kPushWords * sizeof(uint64_t);
   VkPipelineLayoutCreateInfo layout = {};
   layout.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
   layout.pushConstantRangeCount = 1;

@@ -5,6 +5,9 @@
 
 namespace sinter::hal::vulkan {
 
+// Push constants of every kernel, of 64 bits each: no device has room for fewer.
+inline constexpr uint32_t kPushWords = 16;
+
 class Context {
 public:
   // `watchdogNs` bounds the wait for one submission; 0: none.
@@ -18,7 +21,7 @@ public:
   const DeviceFunctions &vk() const { return vk_; }
   VkDevice handle() const { return handle_; }
   VkQueue queue() const { return queue_; }
-  VkPipelineLayout layout() const { return layout_; } // one push constant of 8 bytes
+  VkPipelineLayout layout() const { return layout_; } // push constants of kPushWords words
   VkPipelineCache cache() const { return cache_; }
   const PhysicalDevice &physical() const { return physical_; }
   // Of the device's memory, what no program holds now.

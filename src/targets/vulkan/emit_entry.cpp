@@ -8,7 +8,10 @@ using namespace mlir;
 namespace sinter::targets::vulkan {
 
 static constexpr const char *kArgumentsName = "arguments";
-static constexpr int64_t kZeroWords = 2; // that an argument block begins with
+// Push constants: the addresses of the argument block and of zeros, the dispatch's base, and the
+// block's first words. No device has less room for them.
+static constexpr int64_t kPushWords = 16, kBaseWords = 3, kFirstBase = 2,
+                         kFirstPushed = kFirstBase + kBaseWords;
 
 spirv::GlobalVariableOp Emitter::global(StringRef name, Type type, Attribute builtin) {
   auto variable = module_.lookupSymbol<spirv::GlobalVariableOp>(name);
@@ -33,15 +36,23 @@ spirv::FuncOp Emitter::makeFunction() {
   auto function = spirv::FuncOp::create(b_, kernel_.getLoc(), result_.symbol,
                                         b_.getFunctionType(TypeRange(), TypeRange()));
   b_.setInsertionPointToStart(b_.createBlock(&function.getBody()));
-  auto block = spirv::StructType::get({b_.getI64Type()}, {0});
+  SmallVector<uint32_t> offsets;
+  for (uint32_t word = 0; word < kPushWords; ++word)
+    offsets.push_back(word * 8);
+  auto block = spirv::StructType::get(SmallVector<Type>(kPushWords, b_.getI64Type()), offsets);
   auto type = spirv::PointerType::get(block, spirv::StorageClass::PushConstant);
-  auto member = spirv::PointerType::get(b_.getI64Type(), spirv::StorageClass::PushConstant);
-  Value base = addressOf(global(kArgumentsName, type, Attribute()));
-  Site c = site();
-  Value pointer = c.make<spirv::AccessChainOp>(member, base, ValueRange(c.word(0)));
-  argumentBlock_ = spirv::LoadOp::create(b_, loc_, pointer);
-  entry_ = argumentBlock_.getDefiningOp();
+  pushed_ = addressOf(global(kArgumentsName, type, Attribute()));
+  argumentBlock_ = pushedWord(0);
+  zeros_ = pushedWord(1);
+  entry_ = zeros_.getDefiningOp();
   return function;
+}
+
+Value Emitter::pushedWord(int64_t number) {
+  Site c = site();
+  auto member = spirv::PointerType::get(c.i64(), spirv::StorageClass::PushConstant);
+  Value pointer = c.make<spirv::AccessChainOp>(member, pushed_, ValueRange(c.word(number)));
+  return spirv::LoadOp::create(b_, loc_, pointer);
 }
 
 void Emitter::finishEntryPoint(spirv::FuncOp function) {
@@ -65,7 +76,8 @@ void Emitter::finishEntryPoint(spirv::FuncOp function) {
   mode(spirv::ExecutionMode::SignedZeroInfNanPreserve, 16);
 }
 
-// Word `number` after the zeros of the argument block, read once where the kernel starts.
+// Word `number` of the argument block, read once where the kernel starts: those that are pushed
+// from constants of the device, which no thread waits for.
 Value Emitter::argumentWord(int64_t number) {
   Value &word = words_[number];
   if (word)
@@ -73,8 +85,16 @@ Value Emitter::argumentWord(int64_t number) {
   OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPointAfter(entry_);
   Site c = site();
-  Value address =
-      c.make<spirv::IAddOp>(c.i64(), argumentBlock_, c.integer(c.i64(), (kZeroWords + number) * 8));
+  if (const int64_t base = number - result_.bufferCount - result_.scalarCount - 3;
+      isCounted_ && base >= 0 && base < kBaseWords)
+    word = pushedWord(kFirstBase + base);
+  else if (kFirstPushed + number < kPushWords)
+    word = pushedWord(kFirstPushed + number);
+  if (word) {
+    entry_ = word.getDefiningOp();
+    return word;
+  }
+  Value address = c.make<spirv::IAddOp>(c.i64(), argumentBlock_, c.integer(c.i64(), number * 8));
   auto type = spirv::PointerType::get(c.i64(), spirv::StorageClass::PhysicalStorageBuffer);
   auto aligned = spirv::MemoryAccessAttr::get(b_.getContext(), spirv::MemoryAccess::Aligned);
   word = spirv::LoadOp::create(b_, loc_, c.make<spirv::ConvertUToPtrOp>(type, address), aligned,
@@ -106,6 +126,7 @@ void Emitter::bindArguments(Block &body) {
     entry_ = scalar(argument).getDefiningOp();
   }
   result_.scalarCount = next - buffers;
+  isCounted_ = true;
 }
 
 // An extent or stride of an argument; null, with a diagnostic, for other views.

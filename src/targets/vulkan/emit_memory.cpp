@@ -74,9 +74,23 @@ void Emitter::flushWrites() {
 
 // ---- views ----
 
-Value Emitter::addressAt(Value view, Value byte) {
-  return site().make<spirv::IAddOp>(b_.getI64Type(), argumentWord(views_.find(view)->second.first),
-                                    byte);
+// What is constant comes last, where drivers make it a part of the access, and accesses that differ
+// in that alone share the rest.
+Emitter::Place Emitter::placeAt(Value view, Value byte) {
+  Value start = argumentWord(views_.find(view)->second.first);
+  auto sum = byte.getDefiningOp<arith::AddIOp>();
+  APInt constant;
+  const bool known = sum && matchPattern(sum.getRhs(), m_ConstantInt(&constant));
+  Value varying = scalar(known ? sum.getLhs() : byte);
+  return {site().make<spirv::IAddOp>(b_.getI64Type(), start, varying),
+          known ? constant.getSExtValue() : 0};
+}
+
+Value Emitter::addressOf(const Place &place, int64_t more) {
+  Site c = site();
+  const int64_t bytes = place.constant + more;
+  return bytes ? c.make<spirv::IAddOp>(c.i64(), place.start, c.integer(c.i64(), bytes))
+               : place.start;
 }
 
 static Type chunkType(OpBuilder &b, int64_t bytes) {
@@ -161,26 +175,36 @@ static LogicalResult checkAlign(Operation *op, std::optional<int64_t> align) {
   return op->emitOpError() << "has align = " << *align << ", expected a power of two";
 }
 
-// Where `when` does not hold, zeros are read from the argument block: no branch, so that several
-// loads can be under way. Other values than those zeros are chosen afterwards.
+// Whether zeros can be read so far behind the first of them.
+static bool isAmongZeros(int64_t constant, const Cut &cut) {
+  constexpr int64_t kZeroBytes = 4096;
+  return constant >= 0 && constant % cut.bytes == 0 &&
+         constant + cut.bytes * cut.chunks <= kZeroBytes;
+}
+
+// Where `when` does not hold, zeros are read: no branch, so that several loads can be under way.
+// Loads a constant apart choose once for all of them. Other values than those zeros are chosen
+// afterwards.
 LogicalResult Emitter::emitLoad(sched::ViewLoadOp op) {
   if (failed(checkAlign(op, op.getAlign())))
     return failure();
   Site c = site();
   Cut cut = cutOf(op.getResult().getType(), op.getAlign());
   bool always = matchPattern(op.getWhen(), m_One());
-  Value when = scalar(op.getWhen()), base = addressAt(op.getView(), scalar(op.getByte()));
+  Value when = scalar(op.getWhen());
+  Place place = placeAt(op.getView(), op.getByte());
+  const bool together = !always && isAmongZeros(place.constant, cut);
+  if (together)
+    place.start = c.select(when, place.start, zeros_);
   bool chooses = !always && !isZeroBits(op.getOther());
   SmallVector<Value> others;
   if (chooses)
     others = piecesOf(op.getOther(), cut.bits);
   SmallVector<Value> pieces;
   for (int64_t chunk = 0; chunk < cut.chunks; ++chunk) {
-    Value address = base;
-    if (chunk)
-      address = c.make<spirv::IAddOp>(c.i64(), base, c.integer(c.i64(), chunk * cut.bytes));
-    if (!always)
-      address = c.select(when, address, argumentBlock_);
+    Value address = addressOf(place, chunk * cut.bytes);
+    if (!always && !together)
+      address = c.select(when, address, zeros_);
     llvm::append_range(pieces, loadChunk(address, cut.bytes));
   }
   Loaded loaded{std::move(pieces), std::move(others), chooses ? when : Value()};
@@ -231,11 +255,9 @@ LogicalResult Emitter::emitStore(sched::ViewStoreOp op) {
   Site c = site();
   Cut cut = cutOf(op.getValue().getType(), op.getAlign());
   SmallVector<Value> pieces = piecesOf(op.getValue(), cut.bits);
-  Value base = addressAt(op.getView(), scalar(op.getByte()));
+  const Place place = placeAt(op.getView(), op.getByte());
   for (int64_t chunk = 0; chunk < cut.chunks; ++chunk) {
-    Value address = base;
-    if (chunk)
-      address = c.make<spirv::IAddOp>(c.i64(), base, c.integer(c.i64(), chunk * cut.bytes));
+    Value address = addressOf(place, chunk * cut.bytes);
     SmallVector<Value> part(ArrayRef<Value>(pieces).slice(chunk * cut.pieces, cut.pieces));
     writeWhen(op.getWhen(), [=, this] { storeChunk(address, part, cut.bytes); });
   }

@@ -52,6 +52,7 @@ private:
   mlir::LogicalResult emitElementwise(mlir::Operation *op);
   mlir::LogicalResult emitConstant(mlir::arith::ConstantOp op);
   mlir::LogicalResult emitExtract(mlir::vector::ExtractOp op);
+
   Site site() { return {b_, loc_}; }
   Value scalar(Value value) { return values_.find(value)->second.front(); }
   void define(Value old, Value now) { values_[old] = {now}; }
@@ -61,6 +62,7 @@ private:
   void bindArguments(mlir::Block &body);
   void finishEntryPoint(mlir::spirv::FuncOp function);
   Value argumentWord(int64_t number);
+  Value pushedWord(int64_t number);
   Value builtin(mlir::spirv::BuiltIn kind, llvm::StringRef name, int axis);
   mlir::spirv::GlobalVariableOp global(llvm::StringRef name, Type type, mlir::Attribute builtin);
   Value addressOf(mlir::spirv::GlobalVariableOp variable);
@@ -82,7 +84,13 @@ private:
   mlir::LogicalResult emitStore(sched::ViewStoreOp op);
   mlir::LogicalResult emitSharedLoad(sched::SharedLoadOp op);
   mlir::LogicalResult emitSharedStore(sched::SharedStoreOp op);
-  Value addressAt(Value view, Value byte);
+  /// A device address: `constant` bytes after `start`.
+  struct Place {
+    Value start;
+    int64_t constant = 0;
+  };
+  Place placeAt(Value view, Value byte);
+  Value addressOf(const Place &place, int64_t more);
   SmallVector<Value> loadChunk(Value address, int64_t bytes);
   Value tableWord(sched::TableLoadOp op);
   static bool isHandedOver(sched::ViewLoadOp op);
@@ -129,7 +137,9 @@ private:
   llvm::StringMap<Value> builtins_;
   SmallVector<mlir::Attribute> interface_;
   mlir::Operation *entry_ = nullptr; // after which words of the arguments are read
-  Value argumentBlock_;              // i64
+  Value argumentBlock_, zeros_;      // i64
+  Value pushed_;                     // pointer to the push constants
+  bool isCounted_ = false;           // how many words the arguments take is known
   SharedMemory shared_;
   bool shuffles_ = false;                        // or works by subgroups in another way
   llvm::DenseMap<uint64_t, Value> accumulators_; // variables of cooperative matrices, by number

@@ -245,9 +245,28 @@ void addFloatOperations(std::vector<Operation> &list) {
   list.push_back({"fma_f32", "f32", "f32", "%r = math.fma %x, %y, %x : f32\n"});
 }
 
+// Bytes of two words, their signs, and those of a constant.
+void addPermutations(std::vector<Operation> &list) {
+  auto add = [&](const std::string &name, const std::string &high, const std::string &selector) {
+    list.push_back({"permute_" + name, "i32", "i32",
+                    "%high = " + high + "\n%by = " + selector +
+                        "\n%r = sched.permute_bytes %x, %high by %by\n"});
+  };
+  auto constant = [](int64_t value) { return "arith.constant " + number(value) + " : i32"; };
+  const std::string other = "arith.addi %y, %x : i32";
+  for (int64_t selector : {0x0000, 0x7404, 0x7444, 0x4140, 0x3210, 0x7531, 0xba98, 0xf10e})
+    for (const auto &[name, high] :
+         {std::pair("", other), {"beside_constant_", constant(0x47000000)}})
+      add(name + number(selector), high, constant(selector));
+  add("by_thread", other, "arith.ori %y, %y : i32");
+  add("by_thread_unsigned", other, "arith.andi %y, %kept : i32\n");
+  list.back().body = "%kept = " + constant(0x7777) + "\n" + list.back().body;
+}
+
 std::vector<Operation> operations() {
   std::vector<Operation> list;
   addIntegerOperations(list);
+  addPermutations(list);
   addFloatOperations(list);
   return list;
 }

@@ -137,6 +137,7 @@ LogicalResult Emitter::emit(Operation *op) {
       .Case([&](sched::BarrierOp) { return barrier(), success(); })
       .Case([&](sched::ViewLoadOp o) { return emitLoad(o); })
       .Case([&](sched::TableLoadOp o) { return known(tableWord(o)); })
+      .Case([&](sched::PermuteBytesOp o) { return known(permutedBytes(o)); })
       .Case([&](sched::ViewStoreOp o) { return emitStore(o); })
       .Case([&](sched::SharedLoadOp o) { return emitSharedLoad(o); })
       .Case([&](sched::SharedStoreOp o) { return emitSharedStore(o); })

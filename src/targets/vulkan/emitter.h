@@ -53,6 +53,9 @@ private:
   mlir::LogicalResult emitConstant(mlir::arith::ConstantOp op);
   mlir::LogicalResult emitExtract(mlir::vector::ExtractOp op);
 
+  // emit_bytes.cpp
+  Value permutedBytes(sched::PermuteBytesOp op);
+
   Site site() { return {b_, loc_}; }
   Value scalar(Value value) { return values_.find(value)->second.front(); }
   void define(Value old, Value now) { values_[old] = {now}; }

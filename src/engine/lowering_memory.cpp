@@ -152,6 +152,7 @@ static std::string textOf(const std::vector<plan::RowSegment> &order) {
 MatmulPrecision Lowering::precisionFor(RankedTensorType weight) const {
   MatmulPrecision rules = options_.matmulPrecision();
   rules.sharesDepth &= weight.getRank() == 2;
+  rules.readsWords &= weight.getRank() == 2;
   return rules;
 }
 

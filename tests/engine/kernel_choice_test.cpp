@@ -2,10 +2,12 @@
 #include "engine/choice/attention.h"
 #include "engine/choice/fusion.h"
 #include "engine/choice/matmul.h"
+#include "engine/choice/packing.h"
 #include "engine/choice/rows.h"
 #include "engine/kernel_set.h"
 #include "engine/profiles.h"
 #include "numeric/formats/dot_packing.h"
+#include "numeric/formats/word_packing.h"
 #include "sched/simt/opaque_dots.h"
 #include "tile/mlir_pch.h"
 
@@ -403,6 +405,19 @@ TEST(KernelChoice, PrecisionFollowsTheProfileAsFarAsRoundingIsAllowed) {
   EXPECT_FALSE(choosePrecision(profile, Activations::F32).bfloatRows);
   EXPECT_FALSE(choosePrecision(profile, Activations::F32).weightTypeRows);
   EXPECT_FALSE(choosePrecision(cpuProfile(), Activations::Fastest).weightTypeRows);
+}
+
+TEST(KernelChoice, WeightsThatBothPhasesDequantizeLieInWords) {
+  TargetProfile profile = simtProfile();
+  auto rowsOf = [&](const char *format, int64_t weights, Activations activations) {
+    return interleavedRows(kernel::block(format), weights, choosePrecision(profile, activations));
+  };
+  EXPECT_EQ(rowsOf("q4_k", kWeightsForShares, Activations::Fastest), 1);
+  profile.besideQuantized = targets::ActivationPrecision::BF16;
+  for (const char *format : {"q4_k", "q6_k", "q8_0", "mxfp4"})
+    EXPECT_EQ(rowsOf(format, kWeightsForShares, Activations::Fastest), kWordRows) << format;
+  EXPECT_EQ(rowsOf("q8_0", kWeightsForShares - 1, Activations::Fastest), kInterleavedRows);
+  EXPECT_EQ(rowsOf("q8_0", kWeightsForShares, Activations::F32), kInterleavedRows);
 }
 
 TEST(KernelChoice, ATasksScaleIsAsLongAsItsAccumulators) {

@@ -314,7 +314,8 @@ const std::vector<PipelineRun> &pipelineRuns() {
         made.push_back({c, kind});
     for (const KernelCase &c :
          {pipelineBlockCase("q8_0", 16, 128, 64), pipelineBlockCase("q4_0", 16, 64, 64),
-          pipelineBlockCase("q4_k", 0, 128, 64), pipelineBlockCase("iq4_xs", 0, 64, 64)})
+          pipelineBlockCase("q4_k", 0, 128, 64), pipelineBlockCase("q4_k", 8, 64, 64),
+          pipelineBlockCase("iq4_xs", 8, 64, 64)})
       made.push_back({c, {"vulkan_shallow", cooperativeFacts(kCooperativeShared)}});
     for (const KernelCase &c : backToBackCases())
       for (const SimtKind &kind : ArrayRef(asyncKinds()).drop_back()) // which copies nothing
@@ -421,6 +422,80 @@ INSTANTIATE_TEST_SUITE_P(Kernels, PipelineConformance,
                            return pipelineRuns()[info.param].c.label + "_" +
                                   pipelineRuns()[info.param].kind.name;
                          });
+
+// ---- one row by weights in words, whose products threads add up by multiply-adds ----
+
+sched::SimtFacts fusedFacts(int64_t subgroup) {
+  sched::SimtFacts facts;
+  facts.subgroup = subgroup;
+  facts.fusesSums = facts.selectsAddresses = true;
+  return facts;
+}
+
+KernelCase rowCase(const std::string &format, int64_t step) {
+  const int64_t block = findBlockFormat(llvm::StringRef(format).upper())->blockLength;
+  KernelCase c = gemmCase("f32", format, true, 1, 8, step);
+  c.label = "row_" + c.label + "_words";
+  c.settings["activation"] = "f32";
+  c.settings["constant_b"] = "true";
+  c.settings["interleave"] = "8";
+  c.rounds = 1;
+  c.extents = {{"M", {1, 3}}, {"N", {8, 20}}, {"K", {block, step, 2 * step, 3 * step - block}}};
+  c.bound = {2e-5, 4e-3};
+  return c;
+}
+
+const KernelCases &rowCases() {
+  static const KernelCases cases = {rowCase("q4_k", 1024),  rowCase("q6_k", 512),
+                                    rowCase("q8_0", 1024),  rowCase("q4_0", 256),
+                                    rowCase("mxfp4", 1024), rowCase("iq4_xs", 1536)};
+  return cases;
+}
+
+class FusedSums : public testing::TestWithParam<std::tuple<size_t, int64_t>> {};
+TEST_P(FusedSums, AreNearTheTileInterpreters) {
+  auto [at, subgroup] = GetParam();
+  expectNearTileInterpreter(rowCases()[at], {"fused", fusedFacts(subgroup)},
+                            static_cast<unsigned>(at));
+}
+INSTANTIATE_TEST_SUITE_P(Kernels, FusedSums,
+                         testing::Combine(testing::Range(size_t(0), rowCases().size()),
+                                          testing::Values(8, 32)));
+
+TEST(FusedSums, MeetOtherThreadsOnceBehindTheLoop) {
+  const SimtKind kind{"fused", fusedFacts(32)};
+  for (const char *format : {"q4_k", "q8_0"}) {
+    const KernelCase c = rowCase(format, 1024);
+    EXPECT_EQ(inLoops<sched::ShuffleOp>(c, kind), 0) << format;
+    EXPECT_EQ(inLoops<sched::BarrierOp>(c, kind), 0) << format;
+    constexpr int64_t kElements = 64; // of a thread, each of which has a sum of its own
+    EXPECT_GE(inLoops<math::FmaOp>(c, kind), kElements) << format;
+  }
+}
+
+// Where a select would choose each address, weights are read without a condition.
+TEST(FusedSums, ReadWeightsOfWholeStepsWithoutConditions) {
+  KernelCase c = rowCase("q4_k", 1024);
+  c.settings["n"] = "64";
+  c.settings["k"] = "4096";
+  int64_t loads = 0;
+  for (bool selects : {true, false}) {
+    sched::SimtFacts facts = fusedFacts(32);
+    facts.selectsAddresses = selects;
+    Scheduled s = schedule(c, facts);
+    ASSERT_TRUE(s.lanes) << s.message;
+    int64_t conditions = 0;
+    s.lanes->walk([&](sched::ViewLoadOp load) {
+      const bool weights =
+          isa<tile::BlockType>(cast<tile::ViewType>(load.getView().getType()).getElementType());
+      loads += weights;
+      conditions +=
+          weights && load->getParentOfType<scf::ForOp>() && !matchPattern(load.getWhen(), m_One());
+    });
+    EXPECT_EQ(conditions == 0, selects);
+  }
+  EXPECT_GT(loads, 0);
+}
 
 // ---- tiles that shared memory does not hold whole ----
 

@@ -12,7 +12,8 @@ Result<DotPacking> packingFor(const BlockFormat &format, TargetKind kind) {
 }
 
 // CPU targets read interleaved rows for integer dots alone, SIMT targets in any case: in words what
-// decode multiplies by groups, in the packing of integer dots what else has the plain form.
+// decode multiplies by groups or what is dequantized in both phases, in the packing of integer dots
+// what else has the plain form.
 int64_t interleavedRows(const kernel::Element &element, int64_t weights, MatmulPrecision rules) {
   bool tasks = rules.kind == TargetKind::Cpu;
   if (!element.isBlock())
@@ -21,7 +22,8 @@ int64_t interleavedRows(const kernel::Element &element, int64_t weights, MatmulP
   if (tasks)
     return activationFor(&format, rules) ? kInterleavedRows : 1;
   const bool plain = packingFor(format, rules.kind).has_value();
-  if (rules.sharesDepth && dotPacking(format) && (!plain || weights >= kWeightsForShares))
+  if ((rules.sharesDepth || rules.readsWords) && dotPacking(format) &&
+      (!plain || weights >= kWeightsForShares))
     return kWordRows;
   return plain ? kInterleavedRows : 1;
 }

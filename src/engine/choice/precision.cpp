@@ -23,6 +23,8 @@ MatmulPrecision choosePrecision(const TargetProfile &profile, Activations activa
           .sharesDepth = fastest && profile.sharesDepth,
           .unquantizedTile = profile.unquantizedTile,
           .wordsTile = profile.wordsTile};
+          .readsWords = fastest && profile.besideQuantized == BF16,
+          .sharesDepth = fastest && profile.sharesDepth};
 }
 
 const ActivationFormat *activationFor(const BlockFormat *format, MatmulPrecision rules) {

@@ -21,6 +21,8 @@ struct MatmulPrecision {
   bool bfloatRows = false;
   // Beside F16 and BF16 weights, activations have the weights' type, not f32.
   bool weightTypeRows = false;
+  // Weights that both phases dequantize lie in words (numeric/formats/word_packing.h).
+  bool readsWords = false;
   // Subgroups share K of decode matmuls (shared_depth.h).
   bool sharesDepth = false;
   // Of the target's instructions for that.

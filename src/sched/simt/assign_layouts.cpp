@@ -80,6 +80,7 @@ private:
   static int64_t rowsBeside(const Class &c);
   SimtLayout besideOneAnother(const Class &c, int64_t rows) const;
   SimtLayout alongBlocks(const Class &c, tile::ViewType view) const;
+  SimtLayout alongWords(const Class &c) const;
   void setType(Value value, const SimtLayout &layout) {
     auto type = layout.encode(tileType(value));
     value.setType(type);
@@ -344,12 +345,21 @@ static bool fillsDevice(tile::ViewType view, int64_t rows) {
   return ShapedType::isDynamic(all) || all >= kEnoughPrograms * rows;
 }
 
+// Whether sums over the last axis of values of this class are asked for.
+static bool isReducedAlongRows(const Class &c) {
+  return llvm::any_of(c.values, [](Value value) {
+    return llvm::any_of(value.getUsers(), [](Operation *user) {
+      auto reduce = dyn_cast<tile::ReduceOp>(user);
+      return reduce && reduce.getAxis() == 1;
+    });
+  });
+}
+
 // The interleaved rows of packed blocks that one row multiplies and many programs reduce along K;
 // else 0. What is computed of that one row, such as its norm, would be computed again for each of
 // the interleaved rows.
 int64_t Assigner::rowsBeside(const Class &c) {
   int64_t rows = 0;
-  bool accumulators = false;
   for (Value value : c.values) {
     if (auto load = value.getDefiningOp<BlockLoadOp>())
       if (auto view = cast<tile::ViewType>(load.getView().getType());
@@ -358,12 +368,8 @@ int64_t Assigner::rowsBeside(const Class &c) {
         rows = std::max<int64_t>(rows, view.getInterleave());
     if (auto row = value.getDefiningOp<tile::BroadcastOp>(); row && !isRowAsRead(row.getValue()))
       return 0;
-    accumulators |= llvm::any_of(value.getUsers(), [](Operation *user) {
-      auto reduce = dyn_cast<tile::ReduceOp>(user);
-      return reduce && reduce.getAxis() == 1;
-    });
   }
-  return accumulators && c.shape.size() == 2 ? rows : 0;
+  return isReducedAlongRows(c) && c.shape.size() == 2 ? rows : 0;
 }
 
 // Words of four codes of interleaved rows follow one another in memory, so neighbouring threads
@@ -446,11 +452,37 @@ SimtLayout Assigner::alongBlocks(const Class &c, tile::ViewType view) const {
   return SimtLayout(c.shape, std::move(registers), std::move(lanes));
 }
 
+// Four neighbours along K and whole groups beyond the bits that four threads have, as a matrix
+// instruction's lanes would: so a thread knows where scales lie in the words that it reads, and a
+// word has nothing for another thread. Eight threads read the words of a group of rows.
+SimtLayout Assigner::alongWords(const Class &c) const {
+  constexpr int kFirst = 2, kLast = 4; // of the bits that threads have
+  const size_t perThread = llvm::Log2_64(std::max<int64_t>(1, c.elements() / threads_));
+  size_t left = llvm::Log2_64(threads_);
+  SmallVector<LayoutBit> registers{{1, 0}, {1, 1}}, lanes;
+  auto spread = [&](int axis, int from, int to) {
+    for (int bit = from; left && bit < to && (int64_t(1) << bit) < c.shape[axis]; ++bit, --left)
+      lanes.push_back({axis, bit});
+  };
+  int bit = kLast;
+  for (; registers.size() < perThread && (int64_t(1) << bit) < c.shape[1]; ++bit)
+    registers.push_back({1, bit});
+  spread(0, 0, llvm::Log2_32(kWordRows));
+  spread(1, kFirst, kLast);
+  spread(1, bit, 63);
+  spread(0, llvm::Log2_32(kWordRows), 63);
+  lanes.append(left, LayoutBit());
+  return SimtLayout(c.shape, std::move(registers), std::move(lanes));
+}
+
 SimtLayout Assigner::blockedFor(const Class &c) {
   if (int64_t rows = rowsBeside(c); rows)
     return besideOneAnother(c, rows);
   if (tile::ViewType view = viewInFileOrder(c))
-    return alongBlocks(c, view);
+    return facts_.fusesSums && view.getInterleave() == kWordRows && c.shape.size() == 2 &&
+                   isReducedAlongRows(c)
+               ? alongWords(c)
+               : alongBlocks(c, view);
   int axis = static_cast<int>(c.shape.size()) - 1;
   int64_t bits = 0;
   auto access = [&](tile::ViewType view) {

@@ -23,6 +23,11 @@ struct SimtFacts {
   bool sharesDepth = false;      // subgroups share K of matmuls of few rows (split_dots)
   bool bfloatPairs = true;       // an instruction for two sums of bf16 in a word, each rounded
   bool overlapsLaunches = false; // a launch may begin before the one before it has ended
+  // A row's products go into sums of each thread by multiply-adds, which threads add up once
+  // (reduce_dots).
+  bool fusesSums = false;
+  // An access under a condition chooses its address by instructions: it should have none.
+  bool selectsAddresses = false;
   OwnExp2 ownExp2 = OwnExp2::Nowhere;
   bool ownMaximum = true;   // an instruction for a maximum that keeps NaN and has -0 below +0
   bool ownDivision = false; // has a division of about 2 units in the last place

@@ -29,7 +29,7 @@ static int64_t countOf(Operation *op) {
 namespace {
 class SimtRanges : public dataflow::IntegerRangeAnalysis {
 public:
-  using IntegerRangeAnalysis::IntegerRangeAnalysis;
+  SimtRanges(DataFlowSolver &solver, bool steps) : IntegerRangeAnalysis(solver), steps_(steps) {}
 
   LogicalResult visitOperation(Operation *op,
                                ArrayRef<const dataflow::IntegerValueRangeLattice *> operands,
@@ -44,6 +44,33 @@ public:
     propagateIfChanged(results.front(), results.front()->join(IntegerValueRange(range)));
     return success();
   }
+
+  // A counter ends at the last whole step below the bound.
+  void visitNonControlFlowArguments(Operation *op, const RegionSuccessor &successor,
+                                    ArrayRef<dataflow::IntegerValueRangeLattice *> arguments,
+                                    unsigned firstIndex) override {
+    auto loop = dyn_cast<scf::ForOp>(op);
+    std::array<std::optional<int64_t>, 3> known;
+    if (loop)
+      known = {getConstantIntValue(loop.getLowerBound()), getConstantIntValue(loop.getUpperBound()),
+               getConstantIntValue(loop.getStep())};
+    auto [lower, upper, step] = known;
+    if (!steps_ || successor.isParent() || !lower || !upper || !step || *lower < 0 || *step < 1 ||
+        *upper <= *lower)
+      return IntegerRangeAnalysis::visitNonControlFlowArguments(op, successor, arguments,
+                                                                firstIndex);
+    auto *counter = getLatticeElement(loop.getInductionVar());
+    const unsigned bits = ConstantIntRanges::getStorageBitwidth(loop.getInductionVar().getType());
+    const APInt least(bits, static_cast<uint64_t>(*lower)),
+        most(bits, static_cast<uint64_t>(*lower + (*upper - 1 - *lower) / *step * *step));
+    propagateIfChanged(counter,
+                       counter->join(IntegerValueRange(
+                           ConstantIntRanges::fromUnsigned(least, most)
+                               .intersection(ConstantIntRanges::fromSigned(least, most)))));
+  }
+
+private:
+  bool steps_; // whether those of loops count
 };
 
 // What is known of an erased operation must not be taken for another's at the same address.
@@ -63,11 +90,11 @@ private:
 };
 } // namespace
 
-LogicalResult foldRanges(ModuleOp module) {
+LogicalResult foldRanges(ModuleOp module, bool steps) {
   DataFlowSolver solver;
   solver.load<dataflow::DeadCodeAnalysis>();
   solver.load<dataflow::SparseConstantPropagation>();
-  solver.load<SimtRanges>();
+  solver.load<SimtRanges>(steps);
   if (failed(solver.initializeAndRun(module)))
     return failure();
   ForgetErased listener(solver);

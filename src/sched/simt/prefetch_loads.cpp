@@ -59,7 +59,7 @@ Ahead collect(scf::ForOp loop) {
   return ahead;
 }
 
-// The loads for the counter `at`, none where not `when`.
+// The loads for the counter `at`, none where not `when` (null: always).
 SmallVector<Value> loadsFor(OpBuilder &b, scf::ForOp loop, const Ahead &ahead, Value at,
                             Value when) {
   IRMapping map;
@@ -69,11 +69,13 @@ SmallVector<Value> loadsFor(OpBuilder &b, scf::ForOp loop, const Ahead &ahead, V
   SmallVector<Value> values;
   for (ViewLoadOp load : ahead.loads) {
     auto clone = cast<ViewLoadOp>(b.clone(*load, map));
+    values.push_back(clone);
+    if (!when)
+      continue;
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(clone);
     clone.getWhenMutable().assign(
         b.createOrFold<arith::AndIOp>(load.getLoc(), clone.getWhen(), when));
-    values.push_back(clone);
   }
   return values;
 }
@@ -82,7 +84,7 @@ Value isBelow(OpBuilder &b, Location loc, Value at, Value end) {
   return b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, at, end);
 }
 
-void readAhead(scf::ForOp loop) {
+void readAhead(scf::ForOp loop, const SimtFacts &facts) {
   const Ahead ahead = collect(loop);
   if (ahead.loads.empty())
     return;
@@ -92,8 +94,11 @@ void readAhead(scf::ForOp loop) {
                                       isBelow(b, loc, loop.getLowerBound(), loop.getUpperBound()));
   b.setInsertionPointToStart(loop.getBody());
   Value next = arith::AddIOp::create(b, loc, loop.getInductionVar(), loop.getStep());
+  Value isNext = isBelow(b, loc, next, loop.getUpperBound());
+  if (facts.selectsAddresses)
+    next = arith::SelectOp::create(b, loc, isNext, next, loop.getInductionVar());
   SmallVector<Value> later =
-      loadsFor(b, loop, ahead, next, isBelow(b, loc, next, loop.getUpperBound()));
+      loadsFor(b, loop, ahead, next, facts.selectsAddresses ? Value() : isNext);
   SmallVector<ViewLoadOp> loads = ahead.loads;
   auto yields = [&](OpBuilder &, Location, ArrayRef<BlockArgument>) { return later; };
   FailureOr<LoopLikeOpInterface> made =
@@ -157,7 +162,7 @@ scf::ForOp unrolled(scf::ForOp loop, int64_t most) {
 
 } // namespace
 
-void prefetchLoads(tile::KernelOp kernel) {
+void prefetchLoads(tile::KernelOp kernel, const SimtFacts &facts) {
   if (!kernel->hasAttr(kReadsAhead))
     return;
   SmallVector<scf::ForOp> loops;
@@ -168,6 +173,7 @@ void prefetchLoads(tile::KernelOp kernel) {
   const int64_t stepsAhead = decisionOf(kernel, kStepsAhead, 1);
   for (scf::ForOp loop : loops)
     readAhead(unrolled(loop, stepsAhead));
+    readAhead(loop, facts);
   SmallVector<AwaitLaunchesOp> waits;
   kernel.walk([&](AwaitLaunchesOp wait) { waits.push_back(wait); });
   for (AwaitLaunchesOp wait : waits)

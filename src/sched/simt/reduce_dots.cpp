@@ -2,6 +2,7 @@
 // its own part of b once.
 #include "tile/mlir_pch.h"
 
+#include "sched/simt/prefetch_loads.h"
 #include "sched/simt/reduce_dots.h"
 
 using namespace mlir;
@@ -26,36 +27,93 @@ static bool isRow(tile::DotOp dot) {
          element.getIntOrFloatBitWidth() <= 32;
 }
 
+namespace {
+/// The factors of a row's products, of one shape, and the axis along K.
+struct Factors {
+  Value left, right;
+  uint32_t axis = 1;
+};
+} // namespace
+
+static Factors factorsOf(OpBuilder &b, tile::DotOp dot) {
+  Location loc = dot.getLoc();
+  const bool across = dot.getTransposeB(); // b is [n, k]
+  Factors f{widened(b, loc, dot.getA()), widened(b, loc, dot.getB()), across ? 1u : 0u};
+  RankedTensorType type = typeOf(f.right);
+  if (!across)
+    f.left = tile::ReshapeOp::create(b, loc, typeOf(f.left).clone({type.getDimSize(0), 1}), f.left);
+  f.left = tile::BroadcastOp::create(b, loc, type, f.left);
+  return f;
+}
+
+// The sums along K, [1, n].
+static Value reduced(OpBuilder &b, Location loc, Value products, uint32_t axis) {
+  RankedTensorType type = typeOf(products);
+  const int64_t n = type.getDimSize(1 - axis);
+  SmallVector<int64_t> column = axis == 1 ? SmallVector<int64_t>{n, 1} : SmallVector<int64_t>{1, n};
+  Value sum =
+      tile::ReduceOp::create(b, loc, type.clone(column), tile::ReduceKind::Sum, products, axis);
+  return axis == 1 ? tile::ReshapeOp::create(b, loc, type.clone({1, n}), sum).getResult() : sum;
+}
+
 static void reduce(tile::DotOp dot) {
   OpBuilder b(dot);
   Location loc = dot.getLoc();
-  bool across = dot.getTransposeB(); // b is [n, k]
-  Value left = widened(b, loc, dot.getA()), right = widened(b, loc, dot.getB());
-  RankedTensorType type = typeOf(right);
-  uint32_t axis = across ? 1 : 0;
-  int64_t n = type.getDimSize(1 - axis), k = type.getDimSize(axis);
-  if (!across)
-    left = tile::ReshapeOp::create(b, loc, typeOf(left).clone({k, 1}), left);
-  left = tile::BroadcastOp::create(b, loc, type, left);
-  Value product = arith::MulFOp::create(b, loc, left, right);
-  SmallVector<int64_t> column = across ? SmallVector<int64_t>{n, 1} : SmallVector<int64_t>{1, n};
-  Value sum =
-      tile::ReduceOp::create(b, loc, type.clone(column), tile::ReduceKind::Sum, product, axis);
-  if (across)
-    sum = tile::ReshapeOp::create(b, loc, type.clone({1, n}), sum);
-  Value result = arith::AddFOp::create(b, loc, dot.getAcc(), sum);
+  const Factors f = factorsOf(b, dot);
+  Value product = arith::MulFOp::create(b, loc, f.left, f.right);
+  Value result = arith::AddFOp::create(b, loc, dot.getAcc(), reduced(b, loc, product, f.axis));
   dot.getResult().replaceAllUsesWith(result);
   dot.erase();
 }
 
-void reduceDots(tile::KernelOp kernel) {
+// The loop around a matmul to whose result, zero at first, the matmul alone adds; else null.
+static scf::ForOp loopOfSums(tile::DotOp dot) {
+  auto argument = dyn_cast<BlockArgument>(dot.getAcc());
+  auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
+  OpOperand *init = loop ? loop.getTiedLoopInit(argument) : nullptr;
+  if (!init || dot->getParentOp() != loop || !argument.hasOneUse() || !dot->hasOneUse() ||
+      loop.getTiedLoopYieldedValue(argument)->get() != dot.getResult())
+    return {};
+  return matchPattern(init->get(), m_AnyZeroFloat()) ? loop : scf::ForOp();
+}
+
+static void fuse(tile::DotOp dot, scf::ForOp loop) {
+  auto argument = cast<BlockArgument>(dot.getAcc());
+  OpResult ended = loop.getTiedLoopResult(argument);
+  OpBuilder b(dot);
+  Location loc = dot.getLoc();
+  const Factors f = factorsOf(b, dot);
+  RankedTensorType type = typeOf(f.right);
+  Value sums = math::FmaOp::create(b, loc, f.left, f.right, argument);
+  dot.getResult().replaceAllUsesWith(sums);
+  dot.erase();
+  b.setInsertionPoint(loop);
+  loop.getTiedLoopInit(argument)->set(
+      arith::ConstantOp::create(b, loc, b.getZeroAttr(type)).getResult());
+  argument.setType(type);
+  ended.setType(type);
+  b.setInsertionPointAfter(loop);
+  SmallVector<OpOperand *> uses;
+  for (OpOperand &use : ended.getUses())
+    uses.push_back(&use);
+  Value result = reduced(b, loc, ended, f.axis);
+  for (OpOperand *use : uses)
+    use->set(result);
+}
+
+void reduceDots(tile::KernelOp kernel, const SimtFacts &facts) {
   SmallVector<tile::DotOp> rows;
   kernel.walk([&](tile::DotOp dot) {
     if (isRow(dot))
       rows.push_back(dot);
   });
   for (tile::DotOp dot : rows)
-    reduce(dot);
+    if (scf::ForOp loop = facts.fusesSums ? loopOfSums(dot) : scf::ForOp()) {
+      fuse(dot, loop);
+      kernel->setAttr(kReadsAhead, UnitAttr::get(kernel.getContext()));
+    } else {
+      reduce(dot);
+    }
 }
 
 } // namespace sinter::sched

@@ -111,7 +111,7 @@ Result<OwningOpRef<ModuleOp>> scheduleSimt(ModuleOp source, const SimtFacts &fac
     if (!kernel->hasAttr(kThreadsName)) {
       partDots(kernel, facts);
       markStream(kernel);
-      reduceDots(kernel);
+      reduceDots(kernel, facts);
     }
   if (failed(expandMath(*module, facts.ownExp2)) || failed(simplify(*module)))
     return fail(Code::Unsupported, "the kernel's arithmetic could not be expanded");
@@ -129,12 +129,13 @@ Result<OwningOpRef<ModuleOp>> scheduleSimt(ModuleOp source, const SimtFacts &fac
     if (failed(distribute(kernel, facts)))
       return fail(Code::Unsupported, "kernel '" + kernel.getSymName().str() +
                                          "' could not be distributed over threads");
-  if (failed(simplify(*module)) || failed(foldRanges(*module)) || failed(simplify(*module)))
+  if (failed(simplify(*module)) || failed(foldRanges(*module, facts.selectsAddresses)) ||
+      failed(simplify(*module)))
     return fail(Code::Internal, "the distributed form of the kernels could not be simplified");
   bool ahead = false;
   for (auto kernel : module->getOps<tile::KernelOp>())
     if (kernel->hasAttr(kReadsAhead)) {
-      prefetchLoads(kernel);
+      prefetchLoads(kernel, facts);
       ahead = true;
     }
   if ((ahead && failed(simplify(*module))) || failed(verify(*module)))

@@ -18,6 +18,8 @@ static sched::SimtFacts simtFacts(const VulkanFacts &facts) {
   simt.maxShared = facts.sharedBytes;
   simt.ownExp2 = sched::OwnExp2::NearZero; // Vulkan lets exp2 be 3 + 2 |x| units off
   simt.ownMaximum = false;
+  simt.selectsAddresses = true;
+  simt.fusesSums = facts.has("fma") || !facts.has("float64"); // which would stand in for an fma
   simt.ownDivision = true;
   for (std::string_view instruction : facts.matrixInstructions())
     simt.instructions.emplace_back(instruction);

@@ -566,6 +566,26 @@ Parts partsOf(const KernelCase &c, const sched::SimtFacts &facts) {
   return parts;
 }
 
+// The names of the matrix instructions of a kernel.
+std::set<std::string> instructionsOf(const KernelCase &c, const sched::SimtFacts &facts) {
+  std::set<std::string> names;
+  Scheduled s = schedule(c, facts);
+  EXPECT_TRUE(s.lanes) << s.message;
+  if (s.lanes)
+    s.lanes->walk([&](sched::MatrixOp op) { names.insert(op.getInstruction().str()); });
+  return names;
+}
+
+TEST(SimtMatmuls, GiveFewRowsTheInstructionOfFewestRows) {
+  const std::string large = "amd.mfma.f32.32x32x8.f16", small = "amd.mfma.f32.16x16x16.f16";
+  sched::SimtFacts facts = storingKinds().front().facts;
+  facts.instructions = {large, small};
+  for (auto [rows, instruction] : {std::pair(16, small), std::pair(64, large)})
+    EXPECT_THAT(instructionsOf(gemmCase("f16", "f16", true, rows, 64, 32), facts),
+                testing::ElementsAre(instruction))
+        << rows;
+}
+
 TEST(PipelineSchedules, MultiplyFromSharedMemoryWhereAnInstructionDoes) {
   Parts parts = partsOf(pipelineCase("bf16", 128, 64, true), asyncFacts(kDeep, true));
   EXPECT_GT(parts.copies, 0) << parts.message;

@@ -20,11 +20,10 @@ MatmulPrecision choosePrecision(const TargetProfile &profile, Activations activa
           .scaleLength = scaleLength(profile),
           .bfloatRows = fastest && profile.besideQuantized == BF16,
           .weightTypeRows = fastest && profile.besideUnquantized == WeightType,
+          .readsWords = fastest && profile.besideQuantized == BF16,
           .sharesDepth = fastest && profile.sharesDepth,
           .unquantizedTile = profile.unquantizedTile,
           .wordsTile = profile.wordsTile};
-          .readsWords = fastest && profile.besideQuantized == BF16,
-          .sharesDepth = fastest && profile.sharesDepth};
 }
 
 const ActivationFormat *activationFor(const BlockFormat *format, MatmulPrecision rules) {

@@ -172,8 +172,7 @@ void prefetchLoads(tile::KernelOp kernel, const SimtFacts &facts) {
   });
   const int64_t stepsAhead = decisionOf(kernel, kStepsAhead, 1);
   for (scf::ForOp loop : loops)
-    readAhead(unrolled(loop, stepsAhead));
-    readAhead(loop, facts);
+    readAhead(unrolled(loop, stepsAhead), facts);
   SmallVector<AwaitLaunchesOp> waits;
   kernel.walk([&](AwaitLaunchesOp wait) { waits.push_back(wait); });
   for (AwaitLaunchesOp wait : waits)

@@ -81,6 +81,8 @@ void Lowering::describeLookBacks() {
 kernels::Attention Lowering::attentionOf(const Attend &a, MBucket rows) {
   kernels::Attention p = chooseAttention(a.shape, elementOf(a.result), options_.queryTile, rows,
                                          options_.profile, options_.quantizes);
+  if (rows == MBucket::One && options_.pipelinesDecode)
+    p = pipelined(p, options_.profile);
   p.joinHeads = a.joined;
   p.window = positionsOf(a.op.getWindow());
   p.chunk = positionsOf(a.op.getChunk());

@@ -150,6 +150,15 @@ TEST(Engine, NormsMoveIntoMatmulsOnlyWhereTheseShareK) {
               testing::AllOf(testing::HasSubstr("norms of decode are 'fused', but matmuls for "
                                                 "target 'cpu:"),
                              testing::HasSubstr("share no K")));
+TEST(Engine, DecodeAttentionByPipelinesIsRefusedWhereThereIsNone) {
+  EngineOptions options = quickOptions();
+  options.decodeAttention = "ring";
+  EXPECT_EQ(refusal(tinyLlama(), options),
+            "decode attention is 'ring', expected 'registers' or 'pipeline'");
+  options.decodeAttention = "pipeline";
+  EXPECT_THAT(refusal(tinyLlama(), options),
+              testing::AllOf(testing::StartsWith("decode attention by 'pipeline' was asked for"),
+                             testing::EndsWith("expected 'registers'")));
 }
 
 TEST(Engine, DeclaresTheContractsSymbolsInOrder) {

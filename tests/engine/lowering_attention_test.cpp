@@ -117,6 +117,26 @@ TEST(LoweringAttention, PartitionsThatNobodyListsAreAsManyOfEachRow) {
   }
 }
 
+// A program of decode then has a whole group's 64 rows, of 2 heads each, and takes a page a step.
+TEST(LoweringAttention, PipelinesOfDecodeTakeRowsOfAWholeGroup) {
+  LoweringOptions options = listing();
+  options.profile.matrixInstructions.push_back(
+      {sched::MatrixElement::F16, 64, 64, 16, 128, /*sharedOperands=*/true});
+  for (const bool pipelines : {false, true}) {
+    options.pipelinesDecode = pipelines;
+    Lowered lowered(attendPages("\"page_table\""), options);
+    ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+    const auto &several = std::get<plan::If>(lowered.step<plan::If>(0).thenSteps.at(0).op);
+    const auto &whole = std::get<plan::Launch>(several.elseSteps.at(0).op);
+    for (const auto *launch : {&std::get<plan::Launch>(several.thenSteps.at(0).op), &whole})
+      EXPECT_EQ(lowered.kernelText(*launch).find("tensor<64x32xf32>") != std::string::npos,
+                pipelines);
+    // What combines has the one row of a decode token.
+    EXPECT_EQ(lowered.kernelText(std::get<plan::Launch>(several.thenSteps.at(1).op)).find("<64x"),
+              std::string::npos);
+  }
+}
+
 // Of a long sequence a window's keys alone are counted.
 TEST(LoweringAttention, AWindowBoundsTheKeysThatAttentionMoves) {
   auto bytesOf = [](const std::string &words) {

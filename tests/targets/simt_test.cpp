@@ -237,6 +237,17 @@ KernelCase backToBackCase(AttentionCase a) {
   return c;
 }
 
+// Partitions of decode tokens: few of a group's rows.
+KernelCase decodeCase(int64_t window) {
+  return backToBackCase({.kernel = "attention_partitions_ragged",
+                         .groupHeads = 4,
+                         .headDim = 128,
+                         .pageRows = 64,
+                         .queryTile = 16,
+                         .window = window,
+                         .partitionSteps = 4});
+}
+
 // Whole instructions and ones with rows or columns to spare; too many sums for a thread; few rows,
 // which take several pages at a time.
 KernelCases backToBackCases() {
@@ -255,6 +266,8 @@ KernelCases backToBackCases() {
   cases.push_back(backToBackCase({.headDim = 64, .pageRows = 64, .queryTile = 21}));
   cases.push_back(backToBackCase({.headDim = 64, .pageRows = 64, .queryTile = 42}));
   cases.push_back(backToBackCase({.headDim = 64, .pageRows = 64, .stepPages = 4}));
+  for (const int64_t window : {0, 70})
+    cases.push_back(decodeCase(window));
   return cases;
 }
 
@@ -409,6 +422,48 @@ TEST(Pipelines, OperandsGoThroughRegistersOneStepAhead) {
     EXPECT_GT(inLoops<sched::SharedStoreOp>(c, mfma), 0) << c.label;
     EXPECT_GT(inLoops<sched::MatrixOp>(c, mfma), 0) << c.label;
   }
+TEST(Pipelines, AThreadBlockOfOneGroupLeavesRoomForAnother) {
+  const SimtKind &hopper = asyncKinds()[1];
+  Scheduled s = schedule(decodeCase(0), hopper.facts);
+  ASSERT_TRUE(s.lanes) << s.message;
+  EXPECT_GT(inLoops<sched::MatrixTileAsyncOp>(decodeCase(0), hopper), 0);
+  const auto shared = kernelOf(*s.lanes)->getAttrOfType<IntegerAttr>(sched::kSharedName);
+  EXPECT_LE(shared.getInt(), hopper.facts.maxShared / 2);
+}
+
+// Attention of a sequence's last rows, in query tiles of so many.
+std::vector<uint8_t> outInTilesOf(int64_t rows) {
+  const SimtKind &hopper = asyncKinds()[1];
+  const AttentionCase a{
+      .cache = "bf16", .groupHeads = 4, .headDim = 64, .pageRows = 64, .queryTile = 16};
+  AttentionCase tiles = a;
+  tiles.queryTile = rows;
+  KernelCase c = backToBackCase(a);
+  c.derive = [tiles](Extents &extents) { deriveAttention(tiles, extents); };
+  c.prepare = [tiles](LaunchArguments &arguments, const Extents &extents, Random &) {
+    Random same(5);
+    prepareAttention(tiles, arguments, extents, same);
+  };
+  Scheduled s = schedule(c, hopper.facts);
+  EXPECT_TRUE(s.lanes) << s.message;
+  if (!s.lanes)
+    return {};
+  Extents extents = {{"S", 1}, {"L", 200}, {"seed", 3}};
+  c.derive(extents);
+  EXPECT_GT(extents.at("T"), 3);
+  sched::InterpreterOptions options;
+  options.lanes.maxShared = hopper.facts.maxShared;
+  Random random(7);
+  LaunchArguments arguments = caseArguments(c, kernelOf(s.source.module()), extents, false, random);
+  LaunchArguments found = interpreted(arguments, kernelOf(*s.lanes), true, options);
+  return argumentNamed(found, "out").bytes;
+}
+
+TEST(Pipelines, ARowOfAttentionHasTheSameBitsInAnyQueryTile) {
+  const std::vector<uint8_t> alone = outInTilesOf(1);
+  EXPECT_FALSE(alone.empty());
+  EXPECT_EQ(outInTilesOf(3), alone);
+  EXPECT_EQ(outInTilesOf(16), alone);
 }
 
 class PipelineConformance : public testing::TestWithParam<size_t> {};

@@ -73,6 +73,26 @@ kernels::Attention partitioned(kernels::Attention p) {
   return p;
 }
 
+// Rows of one group of threads that multiplies from shared memory; 0: none does with such heads.
+static int64_t pipelineRows(int64_t headDim, const TargetProfile &profile) {
+  constexpr int64_t kMostColumns = 128;
+  for (const targets::MatrixShape &shape : profile.matrixInstructions)
+    if (shape.sharedOperands && shape.element == sched::MatrixElement::F16 &&
+        headDim % shape.k == 0 && headDim <= kMostColumns)
+      return shape.m;
+  return 0;
+}
+
+kernels::Attention pipelined(kernels::Attention p, const TargetProfile &profile) {
+  const int64_t rows =
+      p.cache.isBlock() ? 0 : pipelineRows(std::max(p.headDim, p.valueDim), profile);
+  if (p.groupHeads > rows)
+    return p;
+  p.queryTile = rows / p.groupHeads;
+  p.stepPages = 1;
+  return p;
+}
+
 kernels::Attention combining(kernels::Attention p, const TargetProfile &profile) {
   constexpr int64_t kNumbers = 2048, kMostTogether = 16; // that a warp's registers hold
   p.slopes = false;
@@ -122,6 +142,12 @@ int64_t backToBackRows(int64_t headDim, const BlockFormat &cache, const TargetPr
     if (shape.sharedOperands && shape.element == *element && headDim % shape.k == 0)
       return kGroups * shape.m;
   return 0;
+  constexpr int64_t kGroups = 2;
+  return cache.isPlain() ? kGroups * pipelineRows(headDim, profile) : 0;
+}
+
+bool pipelinesDecode(int64_t headDim, const BlockFormat &cache, const TargetProfile &profile) {
+  return cache.isPlain() && pipelineRows(headDim, profile) > 0;
 }
 
 // Each step of attention is one wait for memory, so it is long where a program has room for it. A

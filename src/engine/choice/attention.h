@@ -26,6 +26,10 @@ inline constexpr int64_t kPartitionKeys = 256;
 // The same with its keys in partitions. Tasks have them in any case, so that a row has the same
 // bits whether its partitions are summed up together or apart.
 kernels::Attention partitioned(kernels::Attention p);
+// The same for a decode token in programs of a whole group's rows, whose matmuls read multistage
+// pipelines; most rows are padding, since keys and values limit the speed. As it is where the
+// target has no such instruction for these heads.
+kernels::Attention pipelined(kernels::Attention p, const TargetProfile &profile);
 // What combines these partitions. Where threads share programs, each has one head and reads several
 // partitions at once: an H200 took 62 us for 128 partitions one after another, at any head count.
 kernels::Attention combining(kernels::Attention p, const TargetProfile &profile);
@@ -34,6 +38,8 @@ int64_t partitionsOfOneProgram(const TargetProfile &profile);
 // Whether the runtime lists the partitions of a step, instead of as many of each row as the longest
 // sequence has.
 bool listsPartitions(const TargetProfile &profile);
+// Whether `pipelined` changes attention over heads of so many numbers.
+bool pipelinesDecode(int64_t headDim, const BlockFormat &cache, const TargetProfile &profile);
 // Whether a program stores the heads side by side that share keys.
 bool joinsHeads(const TargetProfile &profile);
 

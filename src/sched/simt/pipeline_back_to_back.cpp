@@ -146,16 +146,31 @@ int64_t registersOf(const BackToBack &gemms, int64_t threads, bool early) {
 
 // Places of each pipeline: tiles of leading matmuls are read until the end of a step, of others
 // until the step after has waited for them.
-bool chooseDepths(BackToBack &gemms, const SimtFacts &facts) {
+bool chooseDepths(BackToBack &gemms, int64_t maxShared) {
   for (gemms.ahead = kMostPrefetch; gemms.ahead >= (gemms.early ? 2 : 1); --gemms.ahead) {
     int64_t bytes = kSharedMargin;
     for (Matmul &p : gemms.matmuls) {
       p.depth = p.leads ? gemms.ahead + !gemms.early : gemms.ahead + 2;
       bytes += p.depth * bytesOf(p.place());
     }
-    if (bytes <= facts.maxShared)
+    if (bytes <= maxShared)
       return true;
   }
+  return false;
+}
+
+// Pipelines in half of the shared memory, so that two thread blocks of one group each fit a
+// multiprocessor: while one begins or ends, the other one's copies are on their way. No matmul
+// begins a step early then. That would take registers, and a step would begin with a wait for the
+// latest copy.
+bool chooseHalfDepths(BackToBack &gemms, int64_t threads, const SimtFacts &facts) {
+  const auto isOfOneGroup = [&](const Matmul &p) { return p.instruction->lanes == threads; };
+  if (!llvm::all_of(gemms.matmuls, isOfOneGroup))
+    return false;
+  const bool early = std::exchange(gemms.early, false);
+  if (chooseDepths(gemms, facts.maxShared / 2) && gemms.ahead > 1)
+    return true;
+  gemms.early = early;
   return false;
 }
 
@@ -176,7 +191,8 @@ std::optional<BackToBack> match(scf::ForOp loop, int64_t threads, const SimtFact
     return std::nullopt;
   int64_t most = facts.maxRegisters - kOtherRegisters;
   gemms.early = registersOf(gemms, threads, true) <= most;
-  if (registersOf(gemms, threads, false) > most || !chooseDepths(gemms, facts))
+  if (registersOf(gemms, threads, false) > most ||
+      (!chooseHalfDepths(gemms, threads, facts) && !chooseDepths(gemms, facts.maxShared)))
     return std::nullopt;
   return gemms;
 }

@@ -608,7 +608,7 @@ static void combineBy(KernelBuilder &k, const Attention &p, PartitionLayout layo
   k.grid(v.blocks.dim(0), p.kvHeads);
   Block b = loadBlock(k, v);
   Scalar start = startOfKeys(k, p, v, b, partitionKeys(p)), end = endOfKeys(p, v, b);
-  Combined c{layout, {}, start, end, b.head * p.groupHeads, b.rows};
+  Combined c{layout, {}, start, end, b.head, b.rows};
   if (listed) {
     c.states = slotsOf(k, p, b, *list, start, end, partitions);
   } else {
@@ -618,6 +618,7 @@ static void combineBy(KernelBuilder &k, const Attention &p, PartitionLayout layo
     c.states = rowsOf(p, b, b.rows, held, partitions);
   }
   auto combine = [&](Scalar at, OnlineSoftmax softmax) {
+    c.head = b.head * p.groupHeads;
     for (const OnlineSoftmax &next : statesFrom(k, p, c, at))
       softmax = combined(softmax, next);
     return softmax;

@@ -1,6 +1,6 @@
-// Decode steps that begin before the host has chosen the tokens of the step before. The device keeps
-// the order of steps, so pages that an ended sequence gives back, and that a row under way still
-// writes, may be taken at once: whoever takes them writes later.
+// Decode steps that begin before the host has chosen the tokens of the step before. The device
+// keeps the order of steps, so pages that an ended sequence gives back, and that a row under way
+// still writes, may be taken at once: whoever takes them writes later.
 #include "llm/scheduled_sequence.h"
 #include "llm/scheduler.h"
 
@@ -29,9 +29,8 @@ RowOrder Scheduler::orderOf(const Sequence &sequence, bool follows) const {
 bool Scheduler::mayBeginAhead() const {
   if (!overlaps_ || !runner_.runsAhead() || plan_.empty())
     return false;
-  const auto guessed = std::ranges::count_if(plan_, [&](const Part &part) {
-    return orderOf(*part.sequence, false).guess.isAny();
-  });
+  const auto guessed = std::ranges::count_if(
+      plan_, [&](const Part &part) { return orderOf(*part.sequence, false).guess.isAny(); });
   return 2 * static_cast<size_t>(guessed) > plan_.size();
 }
 
@@ -92,8 +91,8 @@ std::optional<Scheduler::StepUnderWay> Scheduler::beginPlanned() {
     const bool follows = sources_[i] >= 0;
     const auto tokens = follows ? std::span(&kUnknown, 1)
                                 : std::span(sequence.tokens).subspan(sequence.cachedRows, 1);
-    parts_.push_back({tokens, static_cast<uint32_t>(sequence.cachedRows + follows),
-                      &sequence.pages, LogitsWanted::Last, Phase::Decode});
+    parts_.push_back({tokens, static_cast<uint32_t>(sequence.cachedRows + follows), &sequence.pages,
+                      LogitsWanted::Last, Phase::Decode});
     orders_.push_back(orderOf(sequence, follows));
     step.rows.push_back({sequence.id, sequence.epoch, orders_.back().guess.isAny()});
   }
@@ -141,7 +140,8 @@ void Scheduler::finish(const StepUnderWay &step) {
   const auto rows = runner_.finish();
   now_ = SchedulerClock::now();
   if (rows) {
-    const double time = std::chrono::duration<double>(now_ - std::max(step.began, idleSince)).count();
+    const double time =
+        std::chrono::duration<double>(now_ - std::max(step.began, idleSince)).count();
     budget_.addDecode(time);
     batchLimit_.addDecode(static_cast<uint32_t>(step.rows.size()), time);
   } else if (rows.error().code == Code::DeviceLost) {

@@ -52,7 +52,8 @@ void Scheduler::waitForDrafts() {
   const auto start = SchedulerClock::now();
   for (const SequencePtr &sequence : running_) {
     TokenConstraint *constraint = sequence->constraint();
-    if (!constraint || sequence->rowUnderWay >= 0 || constraint->isReady() || sequence->lateMasks == kMostLate)
+    if (!constraint || sequence->rowUnderWay >= 0 || constraint->isReady() ||
+        sequence->lateMasks == kMostLate)
       continue;
     const auto left = kPatience - (SchedulerClock::now() - start);
     if (left.count() <= 0)

@@ -1,6 +1,6 @@
-// What a device is told so that it can guess the token that the host will choose from a row: then the
-// step after it can begin before the host has chosen. The host chooses as ever, so a wrong guess
-// costs a row of a step and changes no token.
+// What a device is told so that it can guess the token that the host will choose from a row: then
+// the step after it can begin before the host has chosen. The host chooses as ever, so a wrong
+// guess costs a row of a step and changes no token.
 #pragma once
 
 #include <cstdint>

@@ -71,6 +71,7 @@ public:
   }
 
   bool runsAhead() const override { return ahead; }
+  size_t stepsUnderWay() const { return underWay_.size(); }
   // The device does the step at once; the host may only see it at finish().
   Result<void> begin(const Batch &batch, const StepOrders &orders) override {
     EXPECT_LT(underWay_.size(), 2u);
@@ -78,10 +79,11 @@ public:
     for (size_t i = 0; i < known.tokens.size(); ++i)
       if (const int32_t source = orders.sources[i]; source >= 0)
         known.tokens[i] = guesses_.at(static_cast<size_t>(source));
-    Begun begun{step(known).transform([](auto rows) {
-                  return std::vector<float>(rows.begin(), rows.end());
-                }),
-                {}, {}, {}};
+    Begun begun{step(known).transform(
+                    [](auto rows) { return std::vector<float>(rows.begin(), rows.end()); }),
+                {},
+                {},
+                {}};
     guesses_.assign(orders.rows.size(), 0); // whatever the device makes of it
     for (const RowOrder &row : orders.rows)
       begun.kept.push_back(row.isKept);
@@ -122,10 +124,10 @@ private:
 
   TokenId guess(const Begun &begun, size_t row, const GuessRule &rule) {
     const size_t count = begun.top.tokens.size() / guesses_.size();
-    const TokenId token = guessOf({std::span(begun.top.logits).subspan(row * count, count),
-                                   std::span(begun.top.tokens).subspan(row * count, count),
-                                   limits_.vocabSize},
-                                  rule);
+    const TokenId token =
+        guessOf({std::span(begun.top.logits).subspan(row * count, count),
+                 std::span(begun.top.tokens).subspan(row * count, count), limits_.vocabSize},
+                rule);
     if (token < 0 || wrongEvery == 0 || ++guessed_ % wrongEvery != 0)
       return std::max(token, 0);
     return (token + 1) % static_cast<TokenId>(limits_.vocabSize);

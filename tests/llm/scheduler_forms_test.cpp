@@ -158,6 +158,36 @@ TaskPost atOnce() {
   return [](const std::function<void()> &task) { task(); };
 }
 
+// Masks and drafts among steps that begin ahead, whenever masks come.
+TEST(SchedulerForms, ASequenceInAFormBesideStepsAheadChangesNoToken) {
+  uint64_t aheadSteps = 0, heldRows = 0;
+  for (uint32_t seed = 0; seed < 8; ++seed) {
+    Desk desk(limits(), {.overlap = true});
+    desk.runner.ahead = true;
+    desk.runner.topCount = seed % 4 ? kVocabulary : 3;
+    Tasks tasks;
+    std::mt19937 random(seed);
+    for (const TokenId first : {1, 2, 3})
+      desk.submit(orderOf(first));
+    const size_t forced = seed % 3 * 2;
+    const Client &held =
+        submitHeld(desk, orderOf(4, seed % 2),
+                   std::make_shared<ConstraintAhead>(std::make_shared<Stripes>(forced),
+                                                     seed < 4 ? tasks.post() : atOnce()));
+    for (int step = 0; step < 5000 && desk.scheduler.step(); ++step)
+      if (random() % 3 == 0)
+        tasks.runAll();
+    EXPECT_EQ(held.shown, stepByStep(orderOf(4, seed % 2), forced));
+    for (size_t i = 0; i < 3; ++i)
+      desk.expectAsAlone(desk.clients[i]);
+    desk.expectAllPagesFree();
+    aheadSteps += desk.scheduler.counters().aheadSteps;
+    heldRows += desk.scheduler.counters().heldRows;
+  }
+  EXPECT_GT(aheadSteps, 80u);
+  EXPECT_GT(heldRows, 20u);
+}
+
 TEST(SchedulerForms, DraftsSaveStepsAndChangeNoToken) {
   for (const double temperature : {0.0, 1.0}) {
     Desk desk(limits());

@@ -20,9 +20,9 @@ Result<std::unique_ptr<CudaReadback>> CudaReadback::create(Context &context, uin
   SINTER_TRY(
       context.check(api.eventCreate(&readback->done_, kEventDisableTiming), "cuEventCreate"));
   void *memory = nullptr;
-  SINTER_TRY(context.check(
-      api.memHostAlloc(&memory, std::max<uint64_t>(bytes, 1), kHostAllocDefault),
-      "cuMemHostAlloc"));
+  SINTER_TRY(
+      context.check(api.memHostAlloc(&memory, std::max<uint64_t>(bytes, 1), kHostAllocDefault),
+                    "cuMemHostAlloc"));
   readback->memory_ = static_cast<uint8_t *>(memory);
   return readback;
 }
@@ -50,8 +50,8 @@ Result<std::span<const uint8_t>> CudaReadback::wait() {
 
 Result<void> CudaReadback::begin(DevicePtr src, uint64_t bytes, uint64_t at, StreamHandle stream) {
   const Api &api = context_.api();
-  SINTER_TRY(context_.check(api.memcpyDtoHAsync(memory_ + at, src, bytes, stream),
-                            "cuMemcpyDtoHAsync"));
+  SINTER_TRY(
+      context_.check(api.memcpyDtoHAsync(memory_ + at, src, bytes, stream), "cuMemcpyDtoHAsync"));
   return context_.check(api.eventRecord(done_, stream), "cuEventRecord");
 }
 

@@ -179,7 +179,6 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
                     target.name() + "' has none for heads of " + std::to_string(features.headDim) +
                     " and a KV cache in " + kvTypeName(*kv) + ", expected '" +
                     std::string(kRegisterAttention) + "'");
-  graph::fuse(*module, fuseOptions(profile, activations));
   if (failed(mlir::verify(*module)))
     return fail(Code::Internal, "fusion left a graph that is not well formed");
   kernels.useTuning(options.tuning);

@@ -20,7 +20,6 @@ struct EngineOptions {
   std::string kvType = std::string(kDefaultKvType); // of the KV cache (numeric/formats/kv_type.h)
   std::string activations = std::string(kDefaultActivations); // numeric/precision.h
   std::string decodeNorms = std::string(kDefaultDecodeNorms); // choice/norm_squares.h
-  std::string output;    // rows of the step (numeric/precision.h); empty: as usual
   std::string output; // rows of the step (numeric/precision.h); empty: as usual
   std::string decodeAttention = std::string(kRegisterAttention);
   int64_t queryTile = 0; // most query rows of one attention block; 0 likewise

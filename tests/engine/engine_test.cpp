@@ -150,6 +150,8 @@ TEST(Engine, NormsMoveIntoMatmulsOnlyWhereTheseShareK) {
               testing::AllOf(testing::HasSubstr("norms of decode are 'fused', but matmuls for "
                                                 "target 'cpu:"),
                              testing::HasSubstr("share no K")));
+}
+
 TEST(Engine, DecodeAttentionByPipelinesIsRefusedWhereThereIsNone) {
   EngineOptions options = quickOptions();
   options.decodeAttention = "ring";

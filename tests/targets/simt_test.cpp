@@ -422,6 +422,8 @@ TEST(Pipelines, OperandsGoThroughRegistersOneStepAhead) {
     EXPECT_GT(inLoops<sched::SharedStoreOp>(c, mfma), 0) << c.label;
     EXPECT_GT(inLoops<sched::MatrixOp>(c, mfma), 0) << c.label;
   }
+}
+
 TEST(Pipelines, AThreadBlockOfOneGroupLeavesRoomForAnother) {
   const SimtKind &hopper = asyncKinds()[1];
   Scheduled s = schedule(decodeCase(0), hopper.facts);

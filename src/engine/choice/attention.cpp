@@ -73,19 +73,23 @@ kernels::Attention partitioned(kernels::Attention p) {
   return p;
 }
 
-// Rows of one group of threads that multiplies from shared memory; 0: none does with such heads.
-static int64_t pipelineRows(int64_t headDim, const TargetProfile &profile) {
+// Rows of one group of threads that multiplies from shared memory what lies in the KV cache; 0:
+// none does with such heads. A head has whole steps of the instruction, and accumulators that leave
+// a thread registers to work with. Elements of other types are converted first.
+static int64_t pipelineRows(int64_t headDim, kernel::Element cache, const TargetProfile &profile) {
   constexpr int64_t kMostColumns = 128;
+  if (headDim > kMostColumns || !(cache == kernel::F16 || cache == kernel::BF16))
+    return 0;
+  const auto element =
+      cache == kernel::F16 ? sched::MatrixElement::F16 : sched::MatrixElement::BF16;
   for (const targets::MatrixShape &shape : profile.matrixInstructions)
-    if (shape.sharedOperands && shape.element == sched::MatrixElement::F16 &&
-        headDim % shape.k == 0 && headDim <= kMostColumns)
+    if (shape.sharedOperands && shape.element == element && headDim % shape.k == 0)
       return shape.m;
   return 0;
 }
 
 kernels::Attention pipelined(kernels::Attention p, const TargetProfile &profile) {
-  const int64_t rows =
-      p.cache.isBlock() ? 0 : pipelineRows(std::max(p.headDim, p.valueDim), profile);
+  const int64_t rows = pipelineRows(std::max(p.headDim, p.valueDim), p.cache, profile);
   if (p.groupHeads > rows)
     return p;
   p.queryTile = rows / p.groupHeads;
@@ -118,36 +122,27 @@ bool joinsHeads(const TargetProfile &profile) {
   return profile.kind == TargetKind::Cpu;
 }
 
-// What an instruction reads as it lies in the KV cache; none where elements are converted first.
-static std::optional<sched::MatrixElement> instructionElement(const BlockFormat &cache) {
+// Of a KV cache whose elements may meet an instruction as they lie; F32 where they may not.
+static kernel::Element elementIn(const BlockFormat &cache) {
   switch (cache.type) {
   case TensorType::F16:
-    return sched::MatrixElement::F16;
+    return kernel::F16;
   case TensorType::BF16:
-    return sched::MatrixElement::BF16;
+    return kernel::BF16;
   default:
-    return std::nullopt;
+    return kernel::F32;
   }
 }
 
 // Two groups of threads that multiply from shared memory: one thread block then has a
-// multiprocessor's registers, and what it copies serves twice the rows that one group has. A head
-// has whole steps of the instruction, and accumulators that leave a thread registers to work with.
+// multiprocessor's registers, and what it copies serves twice the rows that one group has.
 int64_t backToBackRows(int64_t headDim, const BlockFormat &cache, const TargetProfile &profile) {
-  constexpr int64_t kGroups = 2, kMostColumns = 128;
-  const std::optional<sched::MatrixElement> element = instructionElement(cache);
-  if (!element || headDim > kMostColumns)
-    return 0;
-  for (const targets::MatrixShape &shape : profile.matrixInstructions)
-    if (shape.sharedOperands && shape.element == *element && headDim % shape.k == 0)
-      return kGroups * shape.m;
-  return 0;
   constexpr int64_t kGroups = 2;
-  return cache.isPlain() ? kGroups * pipelineRows(headDim, profile) : 0;
+  return kGroups * pipelineRows(headDim, elementIn(cache), profile);
 }
 
 bool pipelinesDecode(int64_t headDim, const BlockFormat &cache, const TargetProfile &profile) {
-  return cache.isPlain() && pipelineRows(headDim, profile) > 0;
+  return pipelineRows(headDim, elementIn(cache), profile) > 0;
 }
 
 // Each step of attention is one wait for memory, so it is long where a program has room for it. A

@@ -252,7 +252,6 @@ LogicalResult Emitter::emitStore(sched::ViewStoreOp op) {
     return failure();
   if (matchPattern(op.getWhen(), m_Zero()))
     return success();
-  Site c = site();
   Cut cut = cutOf(op.getValue().getType(), op.getAlign());
   SmallVector<Value> pieces = piecesOf(op.getValue(), cut.bits);
   const Place place = placeAt(op.getView(), op.getByte());

@@ -74,7 +74,7 @@ void addModelName(CLI::App &command, CommandLine &line) {
 
 void addPrecision(CLI::App &command, CommandLine &line) {
   addText(command, "--kv-type", line.kvType,
-          "type of keys and values, one of " + kvTypeNames() +
+          "KV cache type, one of " + kvTypeNames() +
               " (default: " + std::string(kDefaultKvType) + ", or the plan's own)",
           "TYPE");
   addText(command, "--activations", line.activations,

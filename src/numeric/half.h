@@ -104,12 +104,13 @@ constexpr float e4m3ToF32(uint8_t code) {
   return detail::withSign(detail::widenMagnitude(fields, 3, 7), code >> 7);
 }
 
-// Saturates: everything beyond 448, infinity included, becomes 448 with its sign. NaN stays NaN.
+// Saturates: everything beyond 448, infinity included, becomes 448 with its sign. NaN gives
+// 0x7f, whatever its sign: processors differ in that.
 constexpr uint8_t f32ToE4m3(float value) {
   uint32_t bits = detail::magnitudeBits(value);
   uint32_t sign = detail::signBit(value) ? 0x80 : 0;
   if (bits > detail::kInfinityBits)
-    return static_cast<uint8_t>(sign | 0x7f);
+    return 0x7f;
   uint32_t fields = bits == detail::kInfinityBits ? 0x7e : detail::narrowMagnitude(bits, 3, 7);
   return static_cast<uint8_t>(sign | (fields < 0x7e ? fields : 0x7e));
 }

@@ -92,10 +92,10 @@ Value narrowed(Builder8 &m, Value number) {
   Value small = m.plus(m.bits(sum), -kBitsOfRounding);
   Value fields = m.where(magnitude, kSmallestNormal - 1, normal, small);
   fields = m.where(fields, kLargest, m.integer(kLargest), fields);
-  fields = m.where(magnitude, kSingleInfinity, m.integer(kNan), fields);
   Value sign = m.bitsAnd(m.right(raw, kSignShift), kSign);
-  return arith::TruncIOp::create(m.b, m.of(m.b.getI8Type()),
-                                 arith::OrIOp::create(m.b, fields, sign));
+  Value byte = arith::OrIOp::create(m.b, fields, sign);
+  byte = m.where(magnitude, kSingleInfinity, m.integer(kNan), byte);
+  return arith::TruncIOp::create(m.b, m.of(m.b.getI8Type()), byte);
 }
 
 // The operand's bytes stand for it already.

@@ -82,7 +82,7 @@ TEST_F(Figures, BenchOfMoreSequencesThanAStepOrTheMemoryTakesIsRefusedWithTheNum
               FailedSaying("KV cache for 65536 sequences of 131072 tokens was asked for, expected "
                            "at most 2147483647 tokens in all"));
   EXPECT_THAT(sinter({"bench", model_, "--parallel", "16000", "--context", "131072"}),
-              FailedSaying("of KV cache for 2097152000 tokens, device"));
+              FailedSaying("of KV cache for 2097152000 tokens and "));
 }
 
 TEST_F(Figures, ExplainShowsTheKernelsOfBothStepsInOneWidth) {

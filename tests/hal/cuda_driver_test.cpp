@@ -527,6 +527,7 @@ TEST_F(CudaDriver, AReadbackWaitsForNoLaterCommand) {
   EXPECT_EQ(readback->wait().value()[3], 1);
   const auto &address = *fake::library().buffers.begin();
   EXPECT_EQ(fake::at<uint8_t>(address.first), 1) << "it waited for the second fill";
+  ASSERT_TRUE(stream_->synchronize().has_value()); // before the memory goes
 }
 
 TEST_F(CudaDriver, AReadbackEndsAfterTheTransfersThatFillIt) {

@@ -13,9 +13,8 @@ namespace sinter::targets::cpu {
 namespace {
 
 // Outputs of a kernel by each way of running it.
-std::vector<std::vector<uint8_t>> outputs(const KernelCase &c, const LaunchArguments &arguments,
-                                          const std::string &out) {
-  tile::KernelModule source = buildCase(c);
+std::vector<std::vector<uint8_t>>
+outputs(tile::KernelModule &source, const LaunchArguments &arguments, const std::string &out) {
   EXPECT_TRUE(source.ok()) << source.diagnosticText();
   auto lanes = sched::scheduleSimt(source.module(), {});
   EXPECT_TRUE(lanes) << lanes.error().toString();
@@ -30,8 +29,9 @@ std::vector<std::vector<uint8_t>> outputs(const KernelCase &c, const LaunchArgum
   return found;
 }
 
-LaunchArguments argumentsOf(const KernelCase &c, const Extents &extents) {
-  tile::KernelModule source = buildCase(c);
+// They hold types of the source's.
+LaunchArguments argumentsOf(tile::KernelModule &source, const KernelCase &c,
+                            const Extents &extents) {
   Random random(1);
   return makeArguments(*source.module().getOps<tile::KernelOp>().begin(), c.views, extents, 0,
                        random);
@@ -40,12 +40,13 @@ LaunchArguments argumentsOf(const KernelCase &c, const Extents &extents) {
 TEST(Float8, EveryCodeReadsAsItsNumber) {
   constexpr int64_t kCodes = 256;
   KernelCase c = embedCase("f8e4m3", kCodes);
-  LaunchArguments arguments = argumentsOf(c, {{"T", 1}, {"V", 1}, {"K", kCodes}});
+  tile::KernelModule source = buildCase(c);
+  LaunchArguments arguments = argumentsOf(source, c, {{"T", 1}, {"V", 1}, {"K", kCodes}});
   setIntegers(arguments, "ids", {0});
   std::vector<uint8_t> &table = argumentNamed(arguments, "table").bytes;
   ASSERT_EQ(table.size(), size_t(kCodes));
   std::iota(table.begin(), table.end(), uint8_t{0});
-  for (const std::vector<uint8_t> &bytes : outputs(c, arguments, "out"))
+  for (const std::vector<uint8_t> &bytes : outputs(source, arguments, "out"))
     for (int64_t code = 0; code < kCodes; ++code) {
       uint32_t bits;
       std::memcpy(&bits, bytes.data() + code * sizeof bits, sizeof bits);
@@ -75,7 +76,8 @@ TEST(Float8, EveryInputIsStoredAsItsNearestCode) {
   inputs.resize(llvm::alignTo(inputs.size(), kHeadDim * kPageRows));
   const auto rows = static_cast<int64_t>(inputs.size()) / kHeadDim;
   KernelCase c = kvAppendCase("f8e4m3", 1, kHeadDim, kPageRows);
-  LaunchArguments arguments = argumentsOf(c, {{"T", rows}, {"P", rows / kPageRows}});
+  tile::KernelModule source = buildCase(c);
+  LaunchArguments arguments = argumentsOf(source, c, {{"T", rows}, {"P", rows / kPageRows}});
   std::vector<int32_t> slots(rows);
   std::iota(slots.begin(), slots.end(), 0);
   setIntegers(arguments, "slots", slots);
@@ -83,7 +85,7 @@ TEST(Float8, EveryInputIsStoredAsItsNearestCode) {
               inputs.size() * sizeof(float));
   std::vector<uint8_t> expected(inputs.size());
   llvm::transform(inputs, expected.begin(), f32ToE4m3);
-  for (const std::vector<uint8_t> &bytes : outputs(c, arguments, "cache"))
+  for (const std::vector<uint8_t> &bytes : outputs(source, arguments, "cache"))
     for (size_t i = 0; i < inputs.size(); ++i)
       ASSERT_EQ(bytes[i], expected[i]) << inputs[i];
 }

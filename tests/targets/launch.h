@@ -154,8 +154,14 @@ inline hal::KernelCase emulatedCase(const GuardedLaunch &launch, const EmittedKe
   kernel.grid = launch.grid;
   kernel.scalars = launch.scalars;
   for (const GuardedView &view : launch.views)
-    kernel.views.push_back(
-        {view.name, hal::ElementKind::Byte, view.bytes.size(), true, view.written, {}, view.bytes});
+    kernel.views.push_back({view.name,
+                            hal::ElementKind::Byte,
+                            view.bytes.size(),
+                            true,
+                            view.written,
+                            {},
+                            view.bytes,
+                            {}});
   return kernel;
 }
 

@@ -142,11 +142,15 @@ bool movesElements(Operation *op) {
              op);
 }
 
-LogicalResult changeTypes(Operation *op) {
+LogicalResult refuseArithmetic(Operation *op) {
   const bool uses = llvm::any_of(op->getOperandTypes(), isFloat8),
              makes = llvm::any_of(op->getResultTypes(), isFloat8);
   if ((uses || makes) && (!movesElements(op) || isa<tile::DotOp, tile::ReduceOp>(op)))
     return op->emitOpError() << "computes in f8E4M3FN, expected a conversion to f32 or f16 first";
+  return success();
+}
+
+void changeTypes(Operation *op) {
   for (OpResult result : op->getResults())
     if (isFloat8(result.getType()))
       result.setType(inBytes(result.getType()));
@@ -158,7 +162,6 @@ LogicalResult changeTypes(Operation *op) {
   for (NamedAttribute attribute : op->getAttrs())
     if (hasFloat8(attribute.getValue()))
       op->setAttr(attribute.getName(), bytesOf(attribute.getValue()));
-  return success();
 }
 
 } // namespace
@@ -171,15 +174,15 @@ LogicalResult expandFloat8(Operation *root) {
         (isFloat8(op->getOperand(0).getType()) || isFloat8(op->getResult(0).getType()));
     if (converts)
       conversions.push_back(op);
-    return WalkResult::advance();
-  });
-  result = root->walk([&](Operation *op) {
-    return llvm::is_contained(conversions, op) || succeeded(changeTypes(op))
-               ? WalkResult::advance()
-               : WalkResult::interrupt();
+    return converts || succeeded(refuseArithmetic(op)) ? WalkResult::advance()
+                                                       : WalkResult::interrupt();
   });
   if (result.wasInterrupted())
     return failure();
+  root->walk([&](Operation *op) {
+    if (!llvm::is_contained(conversions, op))
+      changeTypes(op);
+  });
   root->walk([](tile::KernelOp kernel) {
     kernel.setFunctionType(
         FunctionType::get(kernel.getContext(), kernel.getBody().getArgumentTypes(), {}));

@@ -158,8 +158,8 @@ public:
   // Between host memory and a buffer; the host bytes are free to reuse when the call returns.
   virtual Result<void> write(Buffer &dst, uint64_t offset, std::span<const uint8_t> bytes) = 0;
   virtual Result<void> read(const Buffer &src, uint64_t offset, std::span<uint8_t> bytes) = 0;
-  // The bytes as they are after the commands so far, from byte `at` of the readback's memory on. It
-  // was made by the stream's device; one stream fills it.
+  // Copies bytes to the readback's memory from byte `at` on, behind the commands so far. The
+  // stream's device made the readback, and one stream fills it.
   virtual Result<void> beginRead(const Buffer &src, uint64_t offset, uint64_t bytes, Readback &into,
                                  uint64_t at);
   virtual Result<void> record(Event &event) = 0;

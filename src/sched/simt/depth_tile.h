@@ -6,7 +6,7 @@
 namespace sinter::sched {
 
 /// So many tokens with so many columns (rows of the weights). A thread's columns lie within
-/// neighbours of `part`, several of which may come from different matrices.
+/// neighbours of `part`. Several such parts may come from different matrices.
 struct DepthTile {
   int64_t tokens = 0, columns = 0, part = 0;
   // Bits of the instruction's K that both operands have in registers, and its other ones.

@@ -43,8 +43,7 @@ static DepthBits depthBitsOf(const MatrixInstruction &instruction) {
   return bits;
 }
 
-// Whether a thread has elements of just those rows (axis 0) or columns (1) of which it has
-// accumulators.
+// Whether a thread's elements and its accumulators are of the same rows (axis 0) or columns (1).
 static bool liesAsAccumulators(const SimtLayout &fragment, const SimtLayout &accumulators,
                                int axis) {
   auto along = [&](LayoutBit bit) { return bit.axis == axis ? bit : LayoutBit(); };

@@ -40,7 +40,7 @@ struct SplitSimt {
 
 SplitSimt splitSimt(SplitDotOp dot);
 
-/// The same of a matmul by groups, b of which is the operand whose rows lie as the accumulators do.
+/// The same of a matmul by groups. Its b is the operand whose rows lie as the accumulators do.
 struct GroupSimt {
   SplitSimt split;   // its b in elements, not in pairs
   int weights = 0;   // b: 0 the instruction's left operand, 1 its right one

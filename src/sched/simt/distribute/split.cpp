@@ -129,7 +129,7 @@ static SmallVector<Value> pairsAt(const std::function<Value(int64_t)> &registers
   return words;
 }
 
-// The tokens' registers, zero beyond K, of which those of `numbers` are needed now.
+// The tokens' registers of these numbers, zero beyond K.
 SmallVector<Value> Distributor::tokensAt(TileLoad &load, ArrayRef<int64_t> numbers) {
   const int64_t vector = load.access.vector;
   return llvm::map_to_vector(numbers, [&](int64_t number) -> Value {

@@ -53,10 +53,6 @@ struct Options {
   cl::opt<int64_t> queryTile{"query-block", cl::desc("most query rows of a query tile"),
                              cl::init(engine::EngineOptions().queryTile), cl::cat(category),
                              cl::sub(plan)};
-  cl::opt<std::string> decodeAttention{
-      "decode-attention",
-      cl::desc("how attention of decode tokens reads keys: registers, or pipeline (a trial)"),
-      cl::init(engine::EngineOptions().decodeAttention), cl::cat(category), cl::sub(plan)};
   cl::opt<int> endWith{"end-with", cl::desc("end when this parent process does"), cl::init(0),
                        cl::cat(category), cl::sub(plan)};
   cl::list<std::string> schedules{
@@ -139,7 +135,6 @@ static Result<void> run(const Options &options) {
   engine.decodeNorms = options.decodeNorms;
   engine.output = options.rows;
   engine.queryTile = options.queryTile;
-  engine.decodeAttention = options.decodeAttention;
   engine.threads = options.threads;
   for (const std::string &schedule : options.schedules)
     SINTER_TRY(addSchedule(schedule, engine));

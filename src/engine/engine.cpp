@@ -42,11 +42,6 @@ static Result<void> checkOptions(const EngineOptions &options) {
   if (!findDecodeNorms(options.decodeNorms))
     return fail(Code::InvalidArgument, "norms of decode are '" + options.decodeNorms +
                                            "', expected one of " + decodeNormsNames());
-  if (options.decodeAttention != kRegisterAttention &&
-      options.decodeAttention != kPipelineAttention)
-    return fail(Code::InvalidArgument, "decode attention is '" + options.decodeAttention +
-                                           "', expected '" + std::string(kRegisterAttention) +
-                                           "' or '" + std::string(kPipelineAttention) + "'");
   if (!options.output.empty() && options.output != kEmbeddingsOutput)
     return fail(Code::InvalidArgument, "the output is '" + options.output + "', expected '" +
                                            std::string(kEmbeddingsOutput) + "' or nothing");
@@ -172,13 +167,6 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   lowering.queryTile = options.queryTile;
   lowering.listsPartitions = listsPartitions(profile);
   graph::fuse(*module, fuseOptions(profile, activations, norms));
-  lowering.pipelinesDecode = options.decodeAttention == kPipelineAttention;
-  if (lowering.pipelinesDecode && !pipelinesDecode(features.headDim, *kv, profile))
-    return fail(Code::Unsupported,
-                "decode attention by '" + options.decodeAttention + "' was asked for, and '" +
-                    target.name() + "' has none for heads of " + std::to_string(features.headDim) +
-                    " and a KV cache in " + kvTypeName(*kv) + ", expected '" +
-                    std::string(kRegisterAttention) + "'");
   if (failed(mlir::verify(*module)))
     return fail(Code::Internal, "fusion left a graph that is not well formed");
   kernels.useTuning(options.tuning);

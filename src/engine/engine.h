@@ -9,10 +9,6 @@
 
 namespace sinter::engine {
 
-// How attention of decode tokens brings keys and values to its matmuls: through registers, or by
-// copies to shared memory that run ahead.
-inline constexpr std::string_view kRegisterAttention = "registers", kPipelineAttention = "pipeline";
-
 struct EngineOptions {
   std::string target = "host"; // or another that targets::findTarget knows
   // Positions of a page of the KV cache, a multiple of 16; 0: as suits the target.
@@ -20,8 +16,7 @@ struct EngineOptions {
   std::string kvType = std::string(kDefaultKvType); // of the KV cache (numeric/formats/kv_type.h)
   std::string activations = std::string(kDefaultActivations); // numeric/precision.h
   std::string decodeNorms = std::string(kDefaultDecodeNorms); // choice/norm_squares.h
-  std::string output; // rows of the step (numeric/precision.h); empty: as usual
-  std::string decodeAttention = std::string(kRegisterAttention);
+  std::string output;    // rows of the step (numeric/precision.h); empty: as usual
   int64_t queryTile = 0; // most query rows of one attention block; 0 likewise
   uint32_t threads = 0;  // that compile; 0: as many as the machine runs
   Tuning tuning;         // schedules of `step`

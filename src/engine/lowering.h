@@ -27,7 +27,6 @@ struct LoweringOptions {
   int64_t queryTile = 16;       // most query rows of an attention block
   bool namesPlaces = false;     // in errors, where the operation stands in its source
   bool listsPartitions = false; // the runtime lists split-KV partitions (contract::Input)
-  bool pipelinesDecode = false; // attention of decode reads multistage pipelines where it can
 
   MatmulPrecision matmulPrecision() const { return choosePrecision(profile, activations); }
 };

@@ -81,7 +81,7 @@ void Lowering::describeLookBacks() {
 kernels::Attention Lowering::attentionOf(const Attend &a, MBucket rows) {
   kernels::Attention p = chooseAttention(a.shape, elementOf(a.result), options_.queryTile, rows,
                                          options_.profile, options_.quantizes);
-  if (rows == MBucket::One && options_.pipelinesDecode)
+  if (rows == MBucket::One)
     p = pipelined(p, options_.profile);
   p.joinHeads = a.joined;
   p.window = positionsOf(a.op.getWindow());

@@ -394,6 +394,8 @@ namespace {
 struct Outcome {
   View out;
   std::optional<View> sinks;
+  int64_t columns = 0; // of a value, from `column` on; 0: all
+  Operand column = 0;
 };
 } // namespace
 
@@ -411,8 +413,9 @@ static void storeResult(const Attention &p, const Block &b, const Outcome &to,
     return store(rows, {0, b.head * columns},
                  fromF32(reshape(result, {p.queryTile, columns}), p.out));
   }
-  store(rowsOf(p, b, out, valueDimOf(p)), {0, b.head * p.groupHeads, 0},
-        fromF32(reshape(result, {p.queryTile, p.groupHeads, valueDimOf(p)}), p.out));
+  const int64_t columns = to.columns ? to.columns : valueDimOf(p);
+  store(rowsOf(p, b, out, valueDimOf(p)), {0, b.head * p.groupHeads, to.column},
+        fromF32(reshape(result, {p.queryTile, p.groupHeads, columns}), p.out));
 }
 
 void attention(KernelBuilder &k, const Attention &p) {
@@ -540,18 +543,20 @@ struct Combined {
   PartitionViews states; // of its rows; listed: its slots from that of `start` on
   Scalar start, end;     // positions
   Scalar head, rows;
+  Operand column; // the first of this program's columns of a value
 };
 } // namespace
 
-// The state of one partition; of a row's keys in this program's heads.
+// The state of one partition; of a row's keys in this program's heads. `p` has the program's
+// columns alone.
 static OnlineSoftmax stateOfPartition(const Attention &p, const Combined &c,
                                       const Scalar &partition) {
   const int64_t rows = rowsOf(p);
   const PartitionViews &from = c.states;
   Tile high = load(from.high, {0, c.head, partition}, {p.queryTile, p.groupHeads, 1}),
        total = load(from.total, {0, c.head, partition}, {p.queryTile, p.groupHeads, 1}),
-       acc =
-           load(from.acc, {0, c.head, partition, 0}, {p.queryTile, p.groupHeads, 1, valueDimOf(p)});
+       acc = load(from.acc, {0, c.head, partition, c.column},
+                  {p.queryTile, p.groupHeads, 1, valueDimOf(p)});
   return {reshape(high, {rows, 1}), reshape(total, {rows, 1}), reshape(acc, {rows, valueDimOf(p)})};
 }
 
@@ -563,7 +568,7 @@ static OnlineSoftmax stateInSlots(const Attention &p, const Combined &c, const S
   Scalar slot = p.queryTile == 1 ? partition : partition * c.rows;
   Tile high = load(from.high, {slot, c.head}, {p.queryTile, p.groupHeads}),
        total = load(from.total, {slot, c.head}, {p.queryTile, p.groupHeads}),
-       acc = load(from.acc, {slot, c.head, 0}, {p.queryTile, p.groupHeads, valueDimOf(p)});
+       acc = load(from.acc, {slot, c.head, c.column}, {p.queryTile, p.groupHeads, valueDimOf(p)});
   return {reshape(high, {rows, 1}), reshape(total, {rows, 1}), reshape(acc, {rows, valueDimOf(p)})};
 }
 
@@ -605,10 +610,19 @@ static void combineBy(KernelBuilder &k, const Attention &p, PartitionLayout layo
   Outcome out{declareOut(k, p), {}};
   if (p.sinks)
     out.sinks = declareHeads(k, p, "sinks");
-  k.grid(v.blocks.dim(0), p.kvHeads);
+  Attention part = p; // the program's columns
+  part.valueDim = p.combineColumns ? p.combineColumns : valueDimOf(p);
+  const bool whole = part.valueDim == valueDimOf(p);
+  if (whole)
+    k.grid(v.blocks.dim(0), p.kvHeads);
+  else
+    k.grid(v.blocks.dim(0), p.kvHeads, (valueDimOf(p) + part.valueDim - 1) / part.valueDim);
+  out.columns = part.valueDim;
+  if (!whole)
+    out.column = k.programId(2) * part.valueDim;
   Block b = loadBlock(k, v);
   Scalar start = startOfKeys(k, p, v, b, partitionKeys(p)), end = endOfKeys(p, v, b);
-  Combined c{layout, {}, start, end, b.head, b.rows};
+  Combined c{layout, {}, start, end, b.head, b.rows, out.column};
   if (listed) {
     c.states = slotsOf(k, p, b, *list, start, end, partitions);
   } else {
@@ -619,13 +633,13 @@ static void combineBy(KernelBuilder &k, const Attention &p, PartitionLayout layo
   }
   auto combine = [&](Scalar at, OnlineSoftmax softmax) {
     c.head = b.head * p.groupHeads;
-    for (const OnlineSoftmax &next : statesFrom(k, p, c, at))
+    for (const OnlineSoftmax &next : statesFrom(k, part, c, at))
       softmax = combined(softmax, next);
     return softmax;
   };
   storeResult(p, b, out,
-              softmaxLoop(k, start, end, p.combinePartitions * partitionKeys(p), emptySoftmax(k, p),
-                          combine));
+              softmaxLoop(k, start, end, p.combinePartitions * partitionKeys(p),
+                          emptySoftmax(k, part), combine));
 }
 
 void attentionCombine(KernelBuilder &k, const Attention &p) {
@@ -661,6 +675,8 @@ void visitFields(Attention &p, FieldVisitor &visitor) {
                   "steps of a split-KV partition; 0: all, or one");
   visitor.integer("combine_partitions", p.combinePartitions, 1, kMaxCombined,
                   "partitions that attention_combine reads together");
+  visitor.integer("combine_columns", p.combineColumns, 0, kMaxBlock,
+                  "columns of a value that a program of attention_combine has; 0: all");
   visitor.integer("query_tile", p.queryTile, 1, kMaxBlock, "rows of q of one program");
   visitor.integer("window", p.window, 0, INT32_MAX, "positions a row looks back; 0: all");
   visitor.integer("chunk", p.chunk, 0, INT32_MAX,

@@ -36,9 +36,9 @@ namespace sinter::kernels {
 // do the same in two kernels, with the same bits. attentionPartitions has in place of `out`
 //   acc f32 [T, heads, partitions, valueDim], high and total f32 [T, heads, partitions]
 // and no sinks, and grid z walks partitions. attentionCombine takes acc, high, total, blocks,
-// kv_lengths, positions, out and sinks, on attention's grid; heads are alike to it, so kvHeads may
-// be all heads and groupHeads 1. A partition in which no row of the query tile sees a key is
-// neither written nor read.
+// kv_lengths, positions, out and sinks, on attention's grid, with parts of a value's columns along
+// z; heads are alike to it, so kvHeads may be all heads and groupHeads 1. A partition in which no
+// row of the query tile sees a key is neither written nor read.
 //
 // Ragged batches: attentionPartitionsRagged has a program for each partition of a list instead, and
 // the list in place of `blocks`; attentionCombineRagged takes the list before `out`.
@@ -62,6 +62,8 @@ struct Attention {
   int64_t partitionSteps = 0;
   // Partitions whose states attentionCombine reads before it combines any: one wait for all.
   int64_t combinePartitions = 1;
+  // Columns of a value that a program of attentionCombine has, by grid z; 0: all.
+  int64_t combineColumns = 0;
   int64_t queryTile = 1;
   int64_t window = 0, chunk = 0; // at most one of them
   int64_t valueDim = 0;          // elements of a value; 0: headDim

@@ -152,17 +152,6 @@ TEST(Engine, NormsMoveIntoMatmulsOnlyWhereTheseShareK) {
                              testing::HasSubstr("share no K")));
 }
 
-TEST(Engine, DecodeAttentionByPipelinesIsRefusedWhereThereIsNone) {
-  EngineOptions options = quickOptions();
-  options.decodeAttention = "ring";
-  EXPECT_EQ(refusal(tinyLlama(), options),
-            "decode attention is 'ring', expected 'registers' or 'pipeline'");
-  options.decodeAttention = "pipeline";
-  EXPECT_THAT(refusal(tinyLlama(), options),
-              testing::AllOf(testing::StartsWith("decode attention by 'pipeline' was asked for"),
-                             testing::EndsWith("expected 'registers'")));
-}
-
 TEST(Engine, DeclaresTheContractsSymbolsInOrder) {
   const Result<plan::Plan> &plan = tinyPlan();
   ASSERT_TRUE(plan) << plan.error().toString();

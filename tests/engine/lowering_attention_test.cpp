@@ -119,11 +119,11 @@ TEST(LoweringAttention, PartitionsThatNobodyListsAreAsManyOfEachRow) {
 
 // A program of decode then has a whole group's 64 rows, of 2 heads each, and takes a page a step.
 TEST(LoweringAttention, PipelinesOfDecodeTakeRowsOfAWholeGroup) {
-  LoweringOptions options = listing();
-  options.profile.matrixInstructions.push_back(
-      {sched::MatrixElement::F16, 64, 64, 16, 128, /*sharedOperands=*/true});
   for (const bool pipelines : {false, true}) {
-    options.pipelinesDecode = pipelines;
+    LoweringOptions options = listing();
+    if (pipelines)
+      options.profile.matrixInstructions.push_back(
+          {sched::MatrixElement::F16, 64, 64, 16, 128, /*sharedOperands=*/true});
     Lowered lowered(attendPages("\"page_table\""), options);
     ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
     const auto &several = std::get<plan::If>(lowered.step<plan::If>(0).thenSteps.at(0).op);

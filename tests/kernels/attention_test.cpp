@@ -214,11 +214,13 @@ struct Batch {
     const std::vector<float> expected = out;
     settings["kv_heads"] = std::to_string(kAllHeads);
     settings["group_heads"] = "1";
-    for (const char *together : {"1", "2", "8"}) {
+    for (const auto &[together, columns] :
+         {std::pair{"1", "0"}, {"2", "0"}, {"8", "0"}, {"8", "2"}}) {
       out.assign(out.size(), 99.0f);
       settings["combine_partitions"] = together;
+      settings["combine_columns"] = columns;
       runKernel(kernel, settings, arguments);
-      EXPECT_EQ(out, expected) << together;
+      EXPECT_EQ(out, expected) << together << " of " << columns << " columns";
     }
   }
 

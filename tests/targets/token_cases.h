@@ -296,7 +296,7 @@ struct AttentionCase {
   bool causal = true;
   std::string compute = "f32";
   bool joinHeads = false;
-  int64_t combinePartitions = 1;
+  int64_t combinePartitions = 1, combineColumns = 0;
 
   std::string label() const {
     return kernel + "_" + cache + (out == "f32" ? "_" : "_to_" + out + "_") +
@@ -307,7 +307,8 @@ struct AttentionCase {
            (chunk ? "_chunk" : "") + (valueDim ? "_values" + std::to_string(valueDim) : "") +
            (slopes ? "_slopes" : "") + (sinks ? "_sinks" : "") + (causal ? "" : "_whole") +
            (compute == "f32" ? "" : "_in_" + compute) + (joinHeads ? "_joined" : "") +
-           (combinePartitions > 1 ? "_combined" + std::to_string(combinePartitions) : "");
+           (combinePartitions > 1 ? "_combined" + std::to_string(combinePartitions) : "") +
+           (combineColumns ? "_columns" + std::to_string(combineColumns) : "");
   }
   int64_t ofValues() const { return valueDim ? valueDim : headDim; }
   bool combines() const { return kernel.starts_with("attention_combine"); }
@@ -439,6 +440,7 @@ inline KernelCase attentionCase(const AttentionCase &a) {
                 {"step_pages", std::to_string(a.stepPages)},
                 {"partition_steps", std::to_string(a.partitionSteps)},
                 {"combine_partitions", std::to_string(a.combinePartitions)},
+                {"combine_columns", std::to_string(a.combineColumns)},
                 {"short_step", std::to_string(a.shortStep)},
                 {"window", std::to_string(a.window)},
                 {"chunk", std::to_string(a.chunk)},
@@ -562,7 +564,8 @@ inline void addRaggedAttention(KernelCases &cases, const std::string &activation
                                  .headDim = 64,
                                  .pageRows = 4,
                                  .partitionSteps = 1,
-                                 .combinePartitions = 4}));
+                                 .combinePartitions = 4,
+                                 .combineColumns = 32}));
 }
 
 inline void addRopeCases(KernelCases &cases) {

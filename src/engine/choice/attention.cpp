@@ -98,13 +98,17 @@ kernels::Attention pipelined(kernels::Attention p, const TargetProfile &profile)
 }
 
 kernels::Attention combining(kernels::Attention p, const TargetProfile &profile) {
-  constexpr int64_t kNumbers = 2048, kMostTogether = 16; // that a warp's registers hold
+  // What a subgroup's registers hold. Long contexts have few programs of whole values, each of
+  // which waits for memory once for the partitions that it reads together.
+  constexpr int64_t kNumbers = 2048, kMostTogether = 32, kColumns = 64;
   p.slopes = false;
   p.scores = {};
   if (profile.kind == TargetKind::Cpu)
     return p;
   p.kvHeads *= std::exchange(p.groupHeads, 1);
-  const int64_t columns = p.queryTile * (p.valueDim ? p.valueDim : p.headDim);
+  const int64_t value = p.valueDim ? p.valueDim : p.headDim;
+  p.combineColumns = value > kColumns && value % kColumns == 0 && !p.joinHeads ? kColumns : 0;
+  const int64_t columns = p.queryTile * (p.combineColumns ? p.combineColumns : value);
   p.combinePartitions = std::clamp<int64_t>(kNumbers / columns, 1, kMostTogether);
   return p;
 }
@@ -139,10 +143,6 @@ static kernel::Element elementIn(const BlockFormat &cache) {
 int64_t backToBackRows(int64_t headDim, const BlockFormat &cache, const TargetProfile &profile) {
   constexpr int64_t kGroups = 2;
   return kGroups * pipelineRows(headDim, elementIn(cache), profile);
-}
-
-bool pipelinesDecode(int64_t headDim, const BlockFormat &cache, const TargetProfile &profile) {
-  return pipelineRows(headDim, elementIn(cache), profile) > 0;
 }
 
 // Each step of attention is one wait for memory, so it is long where a program has room for it. A

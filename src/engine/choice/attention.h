@@ -30,16 +30,15 @@ kernels::Attention partitioned(kernels::Attention p);
 // pipelines; most rows are padding, since keys and values limit the speed. As it is where the
 // target has no such instruction for these heads.
 kernels::Attention pipelined(kernels::Attention p, const TargetProfile &profile);
-// What combines these partitions. Where threads share programs, each has one head and reads several
-// partitions at once: an H200 took 62 us for 128 partitions one after another, at any head count.
+// What combines these partitions. Where threads share programs, each has columns of one head and
+// reads several partitions at once: an H200 took 62 us for 128 partitions one after another, at any
+// head count, and 18 us for 16 at once of whole heads.
 kernels::Attention combining(kernels::Attention p, const TargetProfile &profile);
 // Up to so many partitions of a single row one program sums up, one after another.
 int64_t partitionsOfOneProgram(const TargetProfile &profile);
 // Whether the runtime lists the partitions of a step, instead of as many of each row as the longest
 // sequence has.
 bool listsPartitions(const TargetProfile &profile);
-// Whether `pipelined` changes attention over heads of so many numbers.
-bool pipelinesDecode(int64_t headDim, const BlockFormat &cache, const TargetProfile &profile);
 // Whether a program stores the heads side by side that share keys.
 bool joinsHeads(const TargetProfile &profile);
 

@@ -221,6 +221,13 @@ Result<plan::Plan> buildPlan(const GgufFile &file, const EngineOptions &options,
   return std::move(plan);
 }
 
+Result<plan::Plan> buildOutline(const GgufFile &file, const EngineOptions &options,
+                                const Progress &progress) {
+  SINTER_ASSIGN(Lowered lowered, lowerFile(file, options, progress));
+  lowered.kernels->outline(lowered.plan);
+  return std::move(lowered.plan);
+}
+
 Result<std::string> buildNormalForm(const GgufFile &file, const EngineOptions &options,
                                     const Progress &progress) {
   SINTER_ASSIGN(Lowered lowered, lowerFile(file, options, progress));

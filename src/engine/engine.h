@@ -30,6 +30,12 @@ struct EngineOptions {
 Result<plan::Plan> buildPlan(const GgufFile &file, const EngineOptions &options,
                              const Progress &progress);
 
+// The same without code, for who looks at choices alone: the plan has no modules, and its kernels
+// do not say how many threads and bytes they need. Errors as of buildPlan, but for those of
+// compiling.
+Result<plan::Plan> buildOutline(const GgufFile &file, const EngineOptions &options,
+                                const Progress &progress);
+
 // What the plan does, as plan/normal_form.h prints it, with kernels by digests of their code: equal
 // where a change of the compiler changes no launch and no code. Errors as of buildPlan.
 Result<std::string> buildNormalForm(const GgufFile &file, const EngineOptions &options,

@@ -261,6 +261,11 @@ Result<void> KernelSet::compile(const targets::Target &target, uint32_t threads,
   return {};
 }
 
+void KernelSet::outline(plan::Plan &plan) const {
+  for (uint32_t i = 0; i < instances_.size(); ++i)
+    plan.kernels.push_back(planned({i}, {.symbol = instances_[i].symbol}));
+}
+
 static Result<std::string> digestOf(const targets::CompiledModule &module,
                                     const targets::Target &target) {
   const targets::EmittedKernel &kernel = module.kernels.front();

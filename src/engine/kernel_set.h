@@ -63,6 +63,9 @@ public:
   Result<void> compile(const targets::Target &target, uint32_t threads, plan::Plan &plan,
                        const Progress &progress) const;
 
+  // The kernels alone, as kernels of `plan` without code and needs.
+  void outline(plan::Plan &plan) const;
+
   // A digest of each kernel's code and needs on the target, whatever its name and number in the
   // plan. Errors as of compile().
   Result<std::vector<std::string>> digests(const targets::Target &target, uint32_t threads,

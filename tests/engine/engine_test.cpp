@@ -104,7 +104,7 @@ EngineOptions kvOptions(const std::string &kvType) {
 TEST(Engine, PlanKeepsKeysAndValuesInTheTypeThatIsAskedFor) {
   for (auto [type, rowBytes] :
        {std::pair{"f16", 2 * 2 * 32}, {"bf16", 2 * 2 * 32}, {"q8_0", 2 * 34}, {"fp8", 2 * 32}}) {
-    auto plan = planOf(widerHeads(), kvOptions(type));
+    auto plan = outlineOf(widerHeads(), kvOptions(type));
     ASSERT_TRUE(plan) << plan.error().toString();
     EXPECT_EQ(plan->texts.at("kv_type"), type);
     EXPECT_EQ(plan->properties.at("kv_bytes"), 16 * rowBytes) << type;
@@ -131,7 +131,7 @@ EngineOptions activationOptions(const std::string &activations) {
 
 TEST(Engine, ActivationsAreRoundedOnlyWhereTheyMayBe) {
   for (auto [asked, found] : {std::pair{"fastest", "q8a"}, {"f32", "f32"}}) {
-    auto plan = planOf(tinyLlama(), activationOptions(asked));
+    auto plan = outlineOf(tinyLlama(), activationOptions(asked));
     ASSERT_TRUE(plan) << plan.error().toString();
     EXPECT_EQ(plan->texts.at("asked_activations"), asked);
     EXPECT_EQ(plan->texts.at("activations"), found) << asked;
@@ -215,13 +215,31 @@ TEST(Engine, EveryTensorOfTheFileHasAPlace) {
   EXPECT_EQ(named, expected);
 }
 
-using FormatAndLevel = std::pair<TensorType, const char *>;
-class EngineFormats : public testing::TestWithParam<FormatAndLevel> {};
+// A model with two heads over one, of `headDim` elements each.
+FakeSource headsOf(int64_t headDim, TensorType type) {
+  FakeSource source = tinyLlama(type);
+  source.values["llama.attention.head_count"] = int64_t(2);
+  source.values["llama.attention.head_count_kv"] = int64_t(1);
+  source.values["llama.attention.key_length"] = headDim;
+  source.values["llama.attention.value_length"] = headDim;
+  source.matrix("blk.0.attn_q.weight", {2 * headDim, 64}, type);
+  source.matrix("blk.0.attn_k.weight", {headDim, 64}, type);
+  source.matrix("blk.0.attn_v.weight", {headDim, 64}, type);
+  source.matrix("blk.0.attn_output.weight", {64, 2 * headDim}, type);
+  return source;
+}
+
+struct CompiledFormat {
+  TensorType weights;
+  const char *target, *kv;
+};
+class EngineFormats : public testing::TestWithParam<CompiledFormat> {};
 
 TEST_P(EngineFormats, MakeAPlan) {
-  EngineOptions options = quickOptions();
-  options.target = GetParam().second;
-  auto plan = planOf(tinyLlama(GetParam().first), options);
+  const auto [weights, target, kv] = GetParam();
+  EngineOptions options = kvOptions(kv);
+  options.target = target;
+  auto plan = planOf(headsOf(64, weights), options);
   EXPECT_TRUE(plan) << plan.error().toString();
 }
 
@@ -233,34 +251,36 @@ constexpr const char *kMatrixTarget =
 constexpr const char *kF16MatrixTarget =
     "vulkan:1.3+subgroup32+coop16x16x16_f16_f16_f32_f32+float16+int16+int8+shared49152";
 
-// Every format with kernels and every level, in few plans; thread blocks with every format.
+// Every format with kernels and every level, in few plans; thread blocks with every format; KV
+// caches of every type on CPUs and as thread blocks.
 INSTANTIATE_TEST_SUITE_P(Engine, EngineFormats,
-                         testing::Values(FormatAndLevel{TensorType::F32, "avx512"},
-                                         FormatAndLevel{TensorType::F16, "avx512vnni"},
-                                         FormatAndLevel{TensorType::BF16, "avx2"},
-                                         FormatAndLevel{TensorType::Q8_0, "avx512vnni"},
-                                         FormatAndLevel{TensorType::Q4_1, "avx512"},
-                                         FormatAndLevel{TensorType::Q4_0, "avx2"},
-                                         FormatAndLevel{TensorType::Q8_0, "dotprod"},
-                                         FormatAndLevel{TensorType::Q4_1, "avxvnni"},
-                                         FormatAndLevel{TensorType::F32, "cuda:sm_90a"},
-                                         FormatAndLevel{TensorType::F32, kVulkanTarget},
-                                         FormatAndLevel{TensorType::F16, "cuda:sm_90a"},
-                                         FormatAndLevel{TensorType::F16, kVulkanTarget},
-                                         FormatAndLevel{TensorType::F16, kMatrixTarget},
-                                         FormatAndLevel{TensorType::F32, kMatrixTarget},
-                                         FormatAndLevel{TensorType::Q8_0, "cuda:sm_90a"},
-                                         FormatAndLevel{TensorType::Q8_0, kVulkanTarget},
-                                         FormatAndLevel{TensorType::Q4_1, "cuda:sm_90a"},
-                                         FormatAndLevel{TensorType::Q4_1, kVulkanTarget},
-                                         FormatAndLevel{TensorType::MXFP4, "cuda:sm_90a"},
-                                         FormatAndLevel{TensorType::Q5_1, kVulkanTarget},
-                                         FormatAndLevel{TensorType::Q4_1, kMatrixTarget},
-                                         FormatAndLevel{TensorType::Q5_0, "amd:gfx942"},
-                                         FormatAndLevel{TensorType::IQ4_NL, "metal:apple9"}),
+                         testing::Values(CompiledFormat{TensorType::F32, "avx512", "fp8"},
+                                         CompiledFormat{TensorType::F16, "avx512vnni", "f16"},
+                                         CompiledFormat{TensorType::BF16, "avx2", "bf16"},
+                                         CompiledFormat{TensorType::Q8_0, "avx512vnni", "q8_0"},
+                                         CompiledFormat{TensorType::Q4_1, "avx512", "fp8"},
+                                         CompiledFormat{TensorType::Q4_0, "avx2", "bf16"},
+                                         CompiledFormat{TensorType::Q8_0, "dotprod", "f16"},
+                                         CompiledFormat{TensorType::Q4_1, "avxvnni", "q8_0"},
+                                         CompiledFormat{TensorType::F32, "cuda:sm_90a", "f16"},
+                                         CompiledFormat{TensorType::F32, kVulkanTarget, "f16"},
+                                         CompiledFormat{TensorType::F16, "cuda:sm_90a", "bf16"},
+                                         CompiledFormat{TensorType::F16, kVulkanTarget, "q8_0"},
+                                         CompiledFormat{TensorType::F16, kMatrixTarget, "f16"},
+                                         CompiledFormat{TensorType::F32, kMatrixTarget, "bf16"},
+                                         CompiledFormat{TensorType::Q8_0, "cuda:sm_90a", "fp8"},
+                                         CompiledFormat{TensorType::Q8_0, kVulkanTarget, "fp8"},
+                                         CompiledFormat{TensorType::Q4_1, "cuda:sm_90a", "q8_0"},
+                                         CompiledFormat{TensorType::Q4_1, kVulkanTarget, "bf16"},
+                                         CompiledFormat{TensorType::MXFP4, "cuda:sm_90a", "f16"},
+                                         CompiledFormat{TensorType::Q5_1, kVulkanTarget, "q8_0"},
+                                         CompiledFormat{TensorType::Q4_1, kMatrixTarget, "fp8"},
+                                         CompiledFormat{TensorType::Q5_0, "amd:gfx942", "fp8"},
+                                         CompiledFormat{TensorType::IQ4_NL, "metal:apple9",
+                                                        "bf16"}),
                          [](const auto &info) {
-                           std::string name = std::string(blockFormat(info.param.first).name) +
-                                              "_" + info.param.second;
+                           std::string name = std::string(blockFormat(info.param.weights).name) +
+                                              "_" + info.param.target + "_" + info.param.kv;
                            for (char &c : name)
                              c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
                            return name;
@@ -293,27 +313,13 @@ size_t launchesOf(const plan::Plan &plan) {
   return plan.procedures.at(0).steps.size();
 }
 
-// A model with two heads over one, of `headDim` elements each.
-FakeSource headsOf(int64_t headDim, TensorType type) {
-  FakeSource source = tinyLlama(type);
-  source.values["llama.attention.head_count"] = int64_t(2);
-  source.values["llama.attention.head_count_kv"] = int64_t(1);
-  source.values["llama.attention.key_length"] = headDim;
-  source.values["llama.attention.value_length"] = headDim;
-  source.matrix("blk.0.attn_q.weight", {2 * headDim, 64}, type);
-  source.matrix("blk.0.attn_k.weight", {headDim, 64}, type);
-  source.matrix("blk.0.attn_v.weight", {headDim, 64}, type);
-  source.matrix("blk.0.attn_output.weight", {64, 2 * headDim}, type);
-  return source;
-}
-
 // What attention's kernels compute in, by name.
 std::set<std::string> attentionOf(TensorType weights, const std::string &activations,
                                   const std::string &target) {
   EngineOptions options = activationOptions(activations);
   options.target = target;
   options.pageRows = 64;
-  auto plan = planOf(headsOf(64, weights), options);
+  auto plan = outlineOf(headsOf(64, weights), options);
   std::set<std::string> found;
   for (const plan::Kernel &kernel : plan ? plan->kernels : std::vector<plan::Kernel>())
     for (const plan::KernelParameter &parameter : kernel.parameters)
@@ -338,7 +344,7 @@ TEST(Engine, KeysAndValuesOfSixteenBitsAreOfTheTypeThatAttentionMultiplies) {
     options.target = target;
     options.activations = activations;
     options.pageRows = pageRows;
-    auto plan = planOf(headsOf(headDim, weights), options);
+    auto plan = outlineOf(headsOf(headDim, weights), options);
     return plan ? plan->texts.at("kv_type") : plan.error().message;
   };
   EXPECT_EQ(kvType(TensorType::Q8_0, "auto", "cpu:avx512bf16"), "bf16");
@@ -357,7 +363,7 @@ TEST(Engine, AttentionOnGpusComputesInWhatHoldsItsKeys) {
   auto computes = [](const char *kv) {
     EngineOptions options = kvOptions(kv);
     options.target = "cuda:sm_90a";
-    auto plan = planOf(headsOf(64, TensorType::F16), options);
+    auto plan = outlineOf(headsOf(64, TensorType::F16), options);
     EXPECT_TRUE(plan) << plan.error().toString();
     std::set<std::string> found;
     for (const plan::Kernel &kernel : plan->kernels)
@@ -384,7 +390,7 @@ FakeSource withLayerMore(FakeSource source) {
 
 TEST(Engine, ALayerOfWholeHeadsIsSevenLaunchesOrFewer) {
   const FakeSource one = headsOf(64, TensorType::Q4_1);
-  auto plan = planOf(one), longer = planOf(withLayerMore(one));
+  auto plan = outlineOf(one), longer = outlineOf(withLayerMore(one));
   ASSERT_TRUE(plan) << plan.error().toString();
   ASSERT_TRUE(longer) << longer.error().toString();
   EXPECT_LE(launchesOf(*longer) - launchesOf(*plan), 7u);
@@ -445,7 +451,7 @@ std::vector<plan::Launch> allLaunches(const plan::Plan &plan) {
 }
 
 TEST(Engine, LaunchesNameTheOperationsThatTheyCover) {
-  const auto plan = planOf(withLayerMore(headsOf(64, TensorType::Q8_0)));
+  const auto plan = outlineOf(withLayerMore(headsOf(64, TensorType::Q8_0)));
   ASSERT_TRUE(plan) << plan.error().toString();
   std::set<std::vector<std::string>> covered;
   for (const plan::Launch &launch : allLaunches(*plan))
@@ -470,7 +476,7 @@ TEST(Engine, HeadsOfMixedFormatsRotateAndScatterInTheirProducts) {
     source.matrix("blk.0.attn_q.weight", {128, 64}, type(0));
     source.matrix("blk.0.attn_k.weight", {64, 64}, type(1));
     source.matrix("blk.0.attn_v.weight", {64, 64}, type(2));
-    const auto plan = planOf(source);
+    const auto plan = outlineOf(source);
     ASSERT_TRUE(plan) << mix << ": " << plan.error().toString();
     int ropes = 0, scatters = 0;
     for (const plan::Launch &launch : allLaunches(*plan)) {
@@ -488,7 +494,7 @@ TEST(Engine, ActivationsAreNamedByWhatMeetsTheWeights) {
   const auto activations = [](TensorType type, const char *target) {
     EngineOptions options = quickOptions();
     options.target = target;
-    auto plan = planOf(headsOf(64, type), options);
+    auto plan = outlineOf(headsOf(64, type), options);
     EXPECT_TRUE(plan) << plan.error().toString();
     return plan ? plan->texts.at("activations") : "";
   };
@@ -508,7 +514,7 @@ TEST(Engine, ActivationsAreNamedByWhatMeetsTheWeights) {
 std::set<std::string> activationsOf(const char *target) {
   EngineOptions options = quickOptions();
   options.target = target;
-  const auto plan = planOf(headsOf(64, TensorType::Q8_0), options);
+  const auto plan = outlineOf(headsOf(64, TensorType::Q8_0), options);
   EXPECT_TRUE(plan) << plan.error().toString();
   std::set<std::string> found;
   for (const plan::Kernel &kernel : plan ? plan->kernels : std::vector<plan::Kernel>())
@@ -533,7 +539,7 @@ TEST(Engine, RowsOfPromptsMeetBlocksAsBfloatWhereMatrixInstructionsMultiplyIt) {
   options.target = "cuda:sm_90a";
   for (const char *activations : {"fastest", "f32"}) {
     options.activations = activations;
-    const auto plan = planOf(headsOf(64, TensorType::Q8_0), options);
+    const auto plan = outlineOf(headsOf(64, TensorType::Q8_0), options);
     ASSERT_TRUE(plan) << plan.error().toString();
     const bool multiplies = std::ranges::any_of(plan->kernels, [](const plan::Kernel &kernel) {
       return kernel.source == "gemm" && kernel.arithmetic == Arithmetic::Bf16;
@@ -543,7 +549,7 @@ TEST(Engine, RowsOfPromptsMeetBlocksAsBfloatWhereMatrixInstructionsMultiplyIt) {
 }
 
 TEST(Engine, KernelsSayWhatTheirProductsMultiply) {
-  const auto plan = planOf(headsOf(64, TensorType::Q8_0));
+  const auto plan = outlineOf(headsOf(64, TensorType::Q8_0));
   ASSERT_TRUE(plan) << plan.error().toString();
   for (const plan::Kernel &kernel : plan->kernels)
     EXPECT_EQ(kernel.arithmetic, kernel.source == "gemm" ? Arithmetic::I8 : Arithmetic::F32)

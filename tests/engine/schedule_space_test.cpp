@@ -103,14 +103,14 @@ TEST(ScheduleSpace, NormsKeepTheStepsInWhichTheySum) {
 
 // With alternatives, built once for the tests that only look at it.
 const Result<plan::Plan> &askedPlan() {
-  static const Result<plan::Plan> plan = planOf(tinyLlama(), optionsFor());
+  static const Result<plan::Plan> plan = outlineOf(tinyLlama(), optionsFor());
   return plan;
 }
 
 TEST(TunedPlan, NamesKernelsAlikeEachTimeAndOtherwiseForAnotherTarget) {
   const Result<plan::Plan> &first = askedPlan();
-  auto second = planOf(tinyLlama(), optionsFor());
-  auto other = planOf(tinyLlama(), optionsFor("avx512"));
+  auto second = outlineOf(tinyLlama(), optionsFor());
+  auto other = outlineOf(tinyLlama(), optionsFor("avx512"));
   ASSERT_TRUE(first && second && other);
   std::set<std::string> contents, others;
   for (size_t i = 0; i < first->kernels.size(); ++i) {
@@ -131,7 +131,7 @@ TEST(TunedPlan, HasTheScheduleThatWasChosenAndTheSameContent) {
   ASSERT_NE(kernel, nullptr);
   EngineOptions options = quickOptions();
   options.tuning[kernel->content] = kernel->alternatives.front();
-  auto tuned = planOf(tinyLlama(), options);
+  auto tuned = outlineOf(tinyLlama(), options);
   ASSERT_TRUE(tuned) << tuned.error().toString();
   size_t found = 0;
   for (const plan::Kernel &other : tuned->kernels)
@@ -148,7 +148,7 @@ TEST(TunedPlan, RefusesAScheduleThatIsNoneOfTheKernels) {
   ASSERT_TRUE(plan) << plan.error().toString();
   EngineOptions options = quickOptions();
   options.tuning[matmulOf(*plan)->content] = {{{"block_m", 7}}};
-  auto tuned = planOf(tinyLlama(), options);
+  auto tuned = outlineOf(tinyLlama(), options);
   ASSERT_FALSE(tuned);
   EXPECT_EQ(tuned.error().code, Code::InvalidArgument);
   EXPECT_THAT(tuned.error().message, HasSubstr("the schedule block_m=7, which is none of its own"));
@@ -157,7 +157,7 @@ TEST(TunedPlan, RefusesAScheduleThatIsNoneOfTheKernels) {
 TEST(TunedPlan, OfThreadsHasNoOtherSchedules) {
   EngineOptions options = optionsFor("cuda:sm_90a");
   options.pageRows = 64;
-  auto plan = planOf(tinyLlama(), options);
+  auto plan = outlineOf(tinyLlama(), options);
   ASSERT_TRUE(plan) << plan.error().toString();
   for (const plan::Kernel &kernel : plan->kernels)
     EXPECT_EQ(kernel.content, "") << kernel.symbol;
@@ -187,7 +187,7 @@ class EveryAlternative : public testing::TestWithParam<std::pair<TensorType, con
 
 TEST_P(EveryAlternative, CompilesAsAVariantOfTheStep) {
   auto [type, target] = GetParam();
-  auto plan = planOf(tinyLlama(type), optionsFor(target));
+  auto plan = outlineOf(tinyLlama(type), optionsFor(target));
   ASSERT_TRUE(plan) << plan.error().toString();
   EngineOptions options = optionsFor(target);
   for (const plan::Kernel &kernel : plan->kernels) {

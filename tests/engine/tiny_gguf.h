@@ -56,6 +56,14 @@ inline Result<plan::Plan> planOf(const models::FakeSource &source,
   return buildPlan(file, options, [](std::string_view, uint32_t, uint32_t) {});
 }
 
+// The same without code: what is chosen shows without compiling it.
+inline Result<plan::Plan> outlineOf(const models::FakeSource &source,
+                                    const EngineOptions &options = quickOptions()) {
+  std::vector<uint8_t> bytes = ggufOf(source);
+  SINTER_ASSIGN(GgufFile file, GgufFile::parse(bytes));
+  return buildOutline(file, options, [](std::string_view, uint32_t, uint32_t) {});
+}
+
 // One layer, to be compiled quickly.
 inline models::FakeSource tinyLlama(TensorType type = TensorType::Q4_1) {
   models::FakeSource source = models::smallLlama(type);

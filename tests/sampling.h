@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -25,22 +26,26 @@ template <class T> T inFullOr(T full, T sampled) {
 }
 
 // Which of the cases, given by their properties, show all properties: the least case of those that
-// show the most unseen ones, again and again. In the order of the cases; the same on each machine.
-inline std::vector<size_t> coveringIndices(const std::vector<std::vector<std::string>> &cases) {
+// show the most unseen ones for what they cost (nothing said: all the same), again and again. In
+// the order of the cases; the same on each machine.
+inline std::vector<size_t> coveringIndices(const std::vector<std::vector<std::string>> &cases,
+                                           const std::vector<double> &costs = {}) {
   std::map<std::string, size_t> numbers;
   std::vector<std::vector<size_t>> properties(cases.size());
   for (size_t i = 0; i < cases.size(); ++i)
     for (const std::string &text : cases[i])
       properties[i].push_back(numbers.emplace(text, numbers.size()).first->second);
   std::vector<char> seen(numbers.size());
-  std::vector<size_t> chosen, atMost(cases.size(), SIZE_MAX); // unseen ones of a case never grow
+  std::vector<size_t> chosen;
+  std::vector<double> atMost(cases.size(), HUGE_VAL); // unseen ones of a case never grow
   while (true) {
-    size_t best = 0, most = 0;
+    size_t best = 0;
+    double most = 0;
     for (size_t i = 0; i < cases.size(); ++i) {
       if (atMost[i] <= most)
         continue;
-      atMost[i] = static_cast<size_t>(
-          std::ranges::count_if(properties[i], [&](size_t p) { return !seen[p]; }));
+      const auto unseen = std::ranges::count_if(properties[i], [&](size_t p) { return !seen[p]; });
+      atMost[i] = static_cast<double>(unseen) / (costs.empty() ? 1.0 : costs[i]);
       if (atMost[i] > most) {
         best = i;
         most = atMost[i];
@@ -56,18 +61,27 @@ inline std::vector<size_t> coveringIndices(const std::vector<std::vector<std::st
   return chosen;
 }
 
-// All of a family in full, else a sample with every property that `propertiesOf` names.
-template <class T, class PropertiesOf>
-std::vector<T> sampled(const std::vector<T> &family, const PropertiesOf &propertiesOf) {
+// All of a family in full, else a sample with every property that `propertiesOf` names, of cases
+// that cost little by `costOf`.
+template <class T, class PropertiesOf, class CostOf>
+std::vector<T> sampled(const std::vector<T> &family, const PropertiesOf &propertiesOf,
+                       const CostOf &costOf) {
   if (testsInFull())
     return family;
   std::vector<std::vector<std::string>> properties;
-  for (const T &one : family)
+  std::vector<double> costs;
+  for (const T &one : family) {
     properties.push_back(propertiesOf(one));
+    costs.push_back(costOf(one));
+  }
   std::vector<T> sample;
-  for (const size_t i : coveringIndices(properties))
+  for (const size_t i : coveringIndices(properties, costs))
     sample.push_back(family[i]);
   return sample;
+}
+template <class T, class PropertiesOf>
+std::vector<T> sampled(const std::vector<T> &family, const PropertiesOf &propertiesOf) {
+  return sampled(family, propertiesOf, [](const T &) { return 1.0; });
 }
 
 } // namespace sinter

@@ -60,6 +60,20 @@ inline std::vector<std::string> propertiesOf(const KernelCase &c, const std::str
   return properties;
 }
 
+// What a case takes, roughly, of a family that mostly compiles: code grows with a program's tiles.
+inline double costOf(const KernelCase &c) {
+  constexpr double kSmallTile = 4096;
+  double elements = 1;
+  for (const char *name : {"block_m", "block_n", "block_k", "block_rows", "block_columns",
+                           "group_heads", "head_dim", "page_rows", "query_tile"}) {
+    int64_t length = 1;
+    if (const auto set = c.settings.find(name); set != c.settings.end())
+      llvm::StringRef(set->second).getAsInteger(10, length);
+    elements *= static_cast<double>(std::max<int64_t>(1, length));
+  }
+  return 1 + elements / kSmallTile;
+}
+
 // Each case in each way, as the numbers of both, in full; else a sample. `wayNames` tell ways
 // apart.
 inline std::vector<std::tuple<size_t, size_t>>

@@ -116,7 +116,6 @@ TEST_P(VulkanConformance, Holds) {
   }
 }
 
-// The fastest first, which a sample has most of.
 const DeviceKind kKinds[] = {{16, true}, {8, true}, {8, false}, {4, true}};
 
 // The cases of the kinds with these subgroups: a process has subgroups of one width. A sample shows
@@ -126,14 +125,20 @@ std::vector<std::tuple<size_t, DeviceKind>> casesOfWidth(int64_t subgroup) {
   for (size_t index = 0; index < conformanceCases().size(); ++index)
     for (const DeviceKind &kind : kKinds)
       all.emplace_back(index, kind);
-  for (const auto &one : sampled(all, [](const auto &one) {
-         const auto &[index, kind] = one;
-         const KernelCase &c = conformanceCases()[index];
-         std::vector<std::string> properties =
-             propertiesOf(c, kind.allTypes ? "all types" : "plain types");
-         properties.push_back(c.kernel + " in subgroups of " + std::to_string(kind.subgroup));
-         return properties;
-       }))
+  auto properties = [](const auto &one) {
+    const auto &[index, kind] = one;
+    const KernelCase &c = conformanceCases()[index];
+    std::vector<std::string> properties =
+        propertiesOf(c, kind.allTypes ? "all types" : "plain types");
+    properties.push_back(c.kernel + " in subgroups of " + std::to_string(kind.subgroup));
+    return properties;
+  };
+  // Narrow subgroups make long code.
+  auto cost = [](const auto &one) {
+    const auto &[index, kind] = one;
+    return costOf(conformanceCases()[index]) * 16 / static_cast<double>(kind.subgroup);
+  };
+  for (const auto &one : sampled(all, properties, cost))
     if (std::get<1>(one).subgroup == subgroup)
       list.push_back(one);
   return list;

@@ -1,6 +1,7 @@
 // Small models on every device that this machine has: their greedy tokens are the CPU's, and the
 // bits of a sequence do not depend on what else is in a step.
 #include "llm/ragged.h"
+#include "sampling.h"
 
 #include <algorithm>
 
@@ -18,30 +19,48 @@ struct OnDevice {
   }
 };
 
+// A model of one format on a device, for all tests of the suite.
+struct ModelOnDevice {
+  ScratchFolder folder;
+  LoadedModel model;
+  std::shared_ptr<LoadedPlan> plan; // null where it could not be loaded
+};
+
 class DeviceModelTest : public testing::TestWithParam<OnDevice> {
 protected:
+  static constexpr uint32_t kSequences = 3; // at a time, at most
+
+  static void TearDownTestSuite() { models().clear(); }
+
   void SetUp() override {
     if (!haveCompiler())
       GTEST_SKIP() << compilerPath() << " was not built";
     const auto device = openFirst(GetParam().driver, 2);
     if (!device)
       GTEST_SKIP() << device.error().message;
+    plan_ = planOn(GetParam().driver, (*device)->info().target);
+    ASSERT_TRUE(plan_);
+  }
+  // The model of the case's format, loaded once.
+  static std::shared_ptr<LoadedPlan> planOn(const std::string &driver, const std::string &target) {
+    const TensorType type = GetParam().matrices;
+    const auto [found, isNew] = models().try_emplace({driver, type});
+    ModelOnDevice &on = found->second;
+    if (!isNew)
+      return on.plan;
     RandomLlama shape;
-    shape.matrices = shape.embedding = GetParam().matrices;
+    shape.matrices = shape.embedding = type;
     shape.vocabulary = kVocabulary;
     const std::vector<uint8_t> bytes = randomLlama(shape);
-    std::ofstream(folder_.file("model.gguf"), std::ios::binary)
+    const std::string path = on.folder.file("model.gguf");
+    std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<const char *>(bytes.data()),
                static_cast<std::streamsize>(bytes.size()));
-    model_ = open((*device)->info().target);
-    ASSERT_TRUE(static_cast<bool>(model_));
-    options_.driver = GetParam().driver;
-    options_.context = 512;
-  }
-  LoadedModel open(const std::string &target) const {
-    return LoadedModel::open(
-        folder_.file("model.gguf"),
-        {"--page-rows", "16", "--target", target.starts_with("cpu:") ? "host" : target});
+    on.model = LoadedModel::open(
+        path, {"--page-rows", "16", "--target", target.starts_with("cpu:") ? "host" : target});
+    if (on.model)
+      on.plan = LoadedPlan::load(on.model, kSequences, {.context = 512, .driver = driver});
+    return on.plan;
   }
   static std::span<const uint32_t> rowOf(const Logits &logits, size_t token) {
     return std::span(logits).subspan(token * kVocabulary, kVocabulary);
@@ -61,15 +80,18 @@ protected:
     ASSERT_EQ(found.size(), sequences.size());
     for (size_t i = 0; i < found.size(); ++i) {
       ASSERT_FALSE(found[i].empty());
-      EXPECT_EQ(firstDifference(found[i], logitsAlone(model_, sequences[i], options_), kVocabulary),
-                "")
+      EXPECT_EQ(firstDifference(found[i], logitsAlone(plan_, sequences[i]), kVocabulary), "")
           << "sequence " << i;
     }
   }
 
-  const ScratchFolder folder_;
-  LoadedModel model_;
-  RaggedOptions options_;
+  std::shared_ptr<LoadedPlan> plan_;
+
+private:
+  static std::map<std::pair<std::string, TensorType>, ModelOnDevice> &models() {
+    static std::map<std::pair<std::string, TensorType>, ModelOnDevice> models;
+    return models;
+  }
 };
 
 // At each step of the CPU's own answer. Where two tokens are nearly as likely, either will do:
@@ -77,8 +99,8 @@ protected:
 TEST_P(DeviceModelTest, GreedyTokensAreTheCpusButForNearTies) {
   constexpr size_t kSteps = 12;
   constexpr float kNearTie = 0.02f;
-  const LoadedModel onCpu = open("host");
-  ASSERT_TRUE(static_cast<bool>(onCpu));
+  const std::shared_ptr<LoadedPlan> onCpu = planOn("cpu", "host");
+  ASSERT_TRUE(onCpu);
   std::vector<TokenId> tokens = randomSequences({21}, kVocabulary)[0];
   const size_t prompt = tokens.size();
   for (size_t step = 0; step < kSteps; ++step) {
@@ -86,7 +108,7 @@ TEST_P(DeviceModelTest, GreedyTokensAreTheCpusButForNearTies) {
     ASSERT_EQ(logits.size(), tokens.size() * kVocabulary);
     tokens.push_back(likeliest(rowOf(logits, tokens.size() - 1)));
   }
-  RaggedRun run(model_, {tokens}, options_);
+  RaggedRun run(plan_, {tokens});
   run.run({{{0, static_cast<uint32_t>(prompt)}}});
   const Logits found =
       run.run(Schedule(kSteps, {{0, 1, Phase::Decode}})).front(); // as a session does
@@ -101,7 +123,7 @@ TEST_P(DeviceModelTest, GreedyTokensAreTheCpusButForNearTies) {
 
 TEST_P(DeviceModelTest, RowsOfOneEightAndSixtyFiveTokensHaveEqualBits) {
   const auto sequences = randomSequences({65}, kVocabulary);
-  RaggedRun run(model_, sequences, options_);
+  RaggedRun run(plan_, sequences);
   for (uint32_t at = 0; at < 65; at += at < 56 ? 8 : 1)
     run.run({{{0, at < 56 ? 8u : 1u}}});
   expectAlone(run.run({}), sequences);
@@ -109,9 +131,7 @@ TEST_P(DeviceModelTest, RowsOfOneEightAndSixtyFiveTokensHaveEqualBits) {
 
 TEST_P(DeviceModelTest, ThreeUnequalSequencesInStepsTogetherHaveTheBitsOfEachAlone) {
   const auto sequences = randomSequences({5, 19, 34}, kVocabulary);
-  RaggedOptions shuffled = options_;
-  shuffled.shuffledPages = true;
-  RaggedRun run(model_, sequences, shuffled);
+  RaggedRun run(plan_, sequences, true);
   expectAlone(run.run({{{2, 30}, {1, 17}}, {{0, 3}, {1, 1}, {2, 1}}, {{1, 1}, {2, 3}, {0, 2}}}),
               sequences);
 }
@@ -124,14 +144,14 @@ TEST_P(DeviceModelTest, GeneratedRowsOfSequencesTogetherHaveTheBitsOfEachAlone) 
     return Portion{i, static_cast<uint32_t>(sequences[i].size()) - kGenerated};
   };
   const auto next = [](size_t i) { return Portion{i, 1, Phase::Decode}; };
-  RaggedRun together(model_, sequences, options_);
+  RaggedRun together(plan_, sequences);
   const auto &found = together.run({{promptOf(0), promptOf(1), promptOf(2)},
                                     {next(2), next(0)},
                                     {next(0), next(1), next(2)},
                                     {next(1), next(2), next(0)},
                                     {next(1)}});
   for (size_t i = 0; i < sequences.size(); ++i) {
-    RaggedRun alone(model_, sequences, options_);
+    RaggedRun alone(plan_, sequences);
     const auto &own = alone.run({{promptOf(i)}, {next(i)}, {next(i)}, {next(i)}});
     EXPECT_EQ(firstDifference(found[i], own[i], kVocabulary), "") << "sequence " << i;
   }
@@ -166,13 +186,29 @@ TEST(DeviceModel, GivesTheLargestLogitsOfAWideVocabulary) {
     GTEST_SKIP() << "no device has memory of its own";
 }
 
+// A sample has the formats that ask most of a device that compiles kernels as it loads them; those
+// of the CPU are what all devices' tokens are compared with.
+std::vector<std::string> propertiesOf(const OnDevice &on) {
+  const BlockFormat &format = blockFormat(on.matrices);
+  const std::string driver = on.driver;
+  if (driver == "cpu")
+    return {driver + " " + std::string(format.name)};
+  std::vector<std::string> properties = {driver +
+                                         (format.blockLength > 1 ? " blocks" : " numbers")};
+  if (on.matrices == TensorType::F16)
+    properties.push_back(driver + " halves");
+  if (format.min.present())
+    properties.push_back(driver + " minima");
+  return properties;
+}
+
 std::vector<OnDevice> everywhere() {
   std::vector<OnDevice> all;
   for (const char *driver : {"cpu", "vulkan", "cuda"})
     for (const TensorType type :
          {TensorType::F32, TensorType::F16, TensorType::Q8_0, TensorType::Q4_1})
       all.push_back({driver, type});
-  return all;
+  return sampled(all, propertiesOf);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, DeviceModelTest, testing::ValuesIn(everywhere()),

@@ -73,26 +73,51 @@ inline std::unique_ptr<hal::Device> openCpu(uint32_t threads) {
 // Bits of the rows of logits of one sequence, from its first token on.
 using Logits = std::vector<uint32_t>;
 
+// A plan that is loaded on a device. Runs over it begin with new sequences, one run at a time:
+// devices that compile kernels when they load them do so once.
+class LoadedPlan {
+public:
+  // `model` must outlive the loaded plan. Null, and a failed test, where it cannot be loaded.
+  static std::shared_ptr<LoadedPlan> load(const LoadedModel &model, uint32_t sequences,
+                                          const RaggedOptions &options) {
+    auto device = openFirst(options.driver, options.threads);
+    EXPECT_TRUE(device.has_value()) << device.error().toString();
+    if (!device)
+      return nullptr;
+    PlanRunnerOptions runner;
+    runner.contextTokens = options.context;
+    runner.poolTokens = options.context * (sequences + 1);
+    runner.sequences = sequences;
+    auto made = PlanRunner::create(**device, *model.file, model.plan, runner);
+    EXPECT_TRUE(made.has_value()) << made.error().toString();
+    if (!made)
+      return nullptr;
+    auto loaded = std::make_shared<LoadedPlan>();
+    loaded->device_ = std::move(*device);
+    loaded->runner_ = std::move(*made);
+    return loaded;
+  }
+  PlanRunner &runner() { return *runner_; }
+
+private:
+  std::unique_ptr<hal::Device> device_;
+  std::unique_ptr<PlanRunner> runner_;
+};
+
 class RaggedRun {
 public:
   RaggedRun(const LoadedModel &model, const std::vector<std::vector<TokenId>> &sequences,
             const RaggedOptions &options = {})
-      : sequences_(sequences), logits_(sequences.size()) {
-    auto device = openFirst(options.driver, options.threads);
-    EXPECT_TRUE(device.has_value()) << device.error().toString();
-    if (!device)
+      : RaggedRun(LoadedPlan::load(model, static_cast<uint32_t>(sequences.size()), options),
+                  sequences, options.shuffledPages) {}
+
+  RaggedRun(std::shared_ptr<LoadedPlan> plan, const std::vector<std::vector<TokenId>> &sequences,
+            bool shuffledPages = false)
+      : sequences_(sequences), plan_(std::move(plan)), logits_(sequences.size()) {
+    if (!plan_)
       return;
-    device_ = std::move(*device);
-    PlanRunnerOptions runner;
-    runner.contextTokens = options.context;
-    runner.poolTokens = options.context * static_cast<uint32_t>(sequences.size() + 1);
-    runner.sequences = static_cast<uint32_t>(sequences.size());
-    auto made = PlanRunner::create(*device_, *model.file, model.plan, runner);
-    EXPECT_TRUE(made.has_value()) << made.error().toString();
-    if (!made)
-      return;
-    runner_ = std::move(*made);
-    pool_ = std::make_unique<PagePool>(makePool(runner_->limits(), options.shuffledPages));
+    runner_ = &plan_->runner();
+    pool_ = std::make_unique<PagePool>(makePool(runner_->limits(), shuffledPages));
     for (size_t i = 0; i < sequences.size(); ++i)
       pages_.emplace_back(*pool_);
     done_.assign(sequences.size(), 0);
@@ -165,8 +190,8 @@ private:
   }
 
   std::vector<std::vector<TokenId>> sequences_;
-  std::unique_ptr<hal::Device> device_;
-  std::unique_ptr<PlanRunner> runner_;
+  std::shared_ptr<LoadedPlan> plan_;
+  PlanRunner *runner_ = nullptr;
   std::unique_ptr<PagePool> pool_;
   std::vector<SequencePages> pages_;
   std::vector<uint32_t> done_;
@@ -191,6 +216,12 @@ inline std::vector<std::vector<TokenId>> randomSequences(const std::vector<uint3
 inline Logits logitsAlone(const LoadedModel &model, const std::vector<TokenId> &tokens,
                           const RaggedOptions &options = {}) {
   RaggedRun run(model, {tokens}, options);
+  return run.run({{{0, static_cast<uint32_t>(tokens.size())}}})[0];
+}
+
+inline Logits logitsAlone(const std::shared_ptr<LoadedPlan> &plan,
+                          const std::vector<TokenId> &tokens) {
+  RaggedRun run(plan, {tokens});
   return run.run({{{0, static_cast<uint32_t>(tokens.size())}}})[0];
 }
 

@@ -106,16 +106,50 @@ TEST_F(Compiler, ThatWritesABrokenPlanIsSaid) {
               FailedSaying("wrote a damaged plan"));
 }
 
+// Fields of /proc/PID/stat from the state on; empty where there is no such process.
+std::vector<std::string> fieldsOf(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::istringstream rest(text.substr(std::min(text.rfind(')') + 1, text.size())));
+  return {std::istream_iterator<std::string>(rest), {}};
+}
+bool hasEnded(pid_t process) {
+  const std::vector<std::string> fields = fieldsOf(process);
+  return fields.empty() || fields[0] == "Z";
+}
+double cpuSecondsOf(pid_t process) {
+  const std::vector<std::string> fields = fieldsOf(process);
+  double user = 0, system = 0;
+  if (fields.size() > 12)
+    std::istringstream(fields[11] + " " + fields[12]) >> user >> system;
+  return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+// Whether it holds within the half minute that a busy machine may take.
+template <class Condition> bool comes(const Condition &condition) {
+  const Deadline deadline = secondsFromNow(30);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() >= deadline)
+      return false;
+    usleep(1000);
+  }
+  return true;
+}
+// The process whose number a script writes to a file.
+pid_t processIn(const std::string &path) {
+  pid_t process = 0;
+  EXPECT_TRUE(comes([&] { return bool(std::ifstream(path) >> process); }));
+  return process;
+}
+
 TEST_F(Compiler, InterruptStopsItWithAllThatItStarted) {
-  const std::string alive = path("alive");
-  useCompiler("(sleep 3; touch '" + alive + "') & sleep 100");
+  useCompiler("sleep 100 & echo $! > '" + path("part") + "'; mv '" + path("part") + "' '" +
+              path("pid") + "'; sleep 100");
   Child child(command({"run", model_, "-p", "hi"}), options_);
   ASSERT_TRUE(child.sees("building the plan"));
-  usleep(300'000);
+  const pid_t started = processIn(path("pid"));
   child.send(SIGINT);
   EXPECT_THAT(child.wait(10), EndedWith(130));
-  sleep(4);
-  EXPECT_FALSE(std::filesystem::exists(alive));
+  EXPECT_TRUE(comes([&] { return hasEnded(started); }));
 }
 
 // A stopped compiler would wait for ever, and ends by nothing but a signal.
@@ -125,17 +159,13 @@ TEST_F(Compiler, EndsWithAParentThatWasKilled) {
   useCompiler("echo $$ > '" + pidFile + "'; exec '" SINTER_BIN_DIR "/sinter-compiler' \"$@\"");
   Child child(command({"run", model_, "-p", "hi"}), options_);
   ASSERT_TRUE(child.sees("building the plan"));
-  pid_t compiler = 0;
-  while (!(std::istringstream(read(pidFile)) >> compiler))
-    usleep(1000);
-  usleep(200'000); // past the compiler's own start
+  const pid_t compiler = processIn(pidFile);
+  ASSERT_TRUE(comes([&] { return cpuSecondsOf(compiler) > 0.2; })) << "past its own start";
   ASSERT_EQ(kill(compiler, SIGSTOP), 0);
   child.send(SIGKILL);
   child.wait(10);
   int status = 0;
-  const Deadline deadline = secondsFromNow(10);
-  while (waitpid(compiler, &status, WNOHANG) == 0 && std::chrono::steady_clock::now() < deadline)
-    usleep(10'000);
+  EXPECT_TRUE(comes([&] { return waitpid(compiler, &status, WNOHANG) != 0; }));
   EXPECT_TRUE(WIFSIGNALED(status)) << "the compiler lives on";
   kill(compiler, SIGKILL);
 }

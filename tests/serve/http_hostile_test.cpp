@@ -57,6 +57,11 @@ TEST_F(HostileClients, ThatSayNothingAreClosed) {
   options_.limits.idle = milliseconds(50);
   start();
   EXPECT_TRUE(client().seesEnd());
+}
+
+TEST_F(HostileClients, ThatSayNothingMoreAreClosed) {
+  options_.limits.idle = milliseconds(1000); // the client may be slow to begin
+  start();
   Client used = client();
   EXPECT_EQ(used.get("/hello").body, "hello");
   EXPECT_TRUE(used.seesEnd());

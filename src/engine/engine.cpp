@@ -3,6 +3,7 @@
 #include "tile/mlir_pch.h"
 
 #include "base/check.h"
+#include "engine/ahead_step.h"
 #include "engine/choice/attention.h"
 #include "engine/choice/fusion.h"
 #include "engine/choice/rows.h"
@@ -175,6 +176,8 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   describe(features, options, *kv, plan);
   if (plan::findBuffer(plan, contract::kTopLogits.name))
     plan.properties[contract::kTopCount.name] = std::min(decoder.topLogits, features.vocabulary);
+  if (options.variants.empty()) // those are for timing steps by themselves
+    SINTER_TRY(addAheadStep(kernels, plan));
   plan.properties[contract::kGraphOperations] = operationCount;
   return plan;
 }

@@ -5,6 +5,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/gemm.h"
 #include "kernels/grouped_gemm.h"
+#include "kernels/guesses.h"
 #include "kernels/norm_squares.h"
 #include "kernels/qkv_epilogue.h"
 #include "kernels/recurrence.h"
@@ -197,6 +198,9 @@ std::vector<KernelEntry> kernelRegistry() {
                           rankElements),
       entry<SpreadGroups>("spread_groups", "elements of the groups of least rank", spreadGroups),
       entry<ChooseRanked>("choose_ranked", "elements in the order of their ranks", chooseRanked),
+      entry<GuessTokens>("guess_tokens", "a sampler's draw from the largest logits", guessTokens),
+      entry<TakeGuesses>("take_guesses", "guesses of the step before as a step's tokens",
+                         takeGuesses),
       entry<Route>("route", "experts of tokens and their weights", route),
       entry<CountRows>("count_rows", "how often choices name each expert", countRows),
       entry<PlaceRows>("place_rows", "rows of choices, side by side by expert", placeRows),

@@ -67,6 +67,16 @@ Result<void> checkTop(const plan::Plan &plan) {
   return checkBuffer(plan, kTopTokens, plan::BufferKind::Output);
 }
 
+// Guesses are chosen among the largest logits.
+Result<void> checkAhead(const plan::Plan &plan) {
+  if (!runsAhead(plan))
+    return {};
+  SINTER_TRY(checkProperty(plan, kTopCount));
+  for (const TensorRow *row : {&kTokenSources, &kGuessRules})
+    SINTER_TRY(checkBuffer(plan, *row, plan::BufferKind::Input));
+  return checkBuffer(plan, kGuesses, plan::BufferKind::State);
+}
+
 std::string symbolNames() {
   std::string names;
   for (const SymbolRow &row : kSymbols)
@@ -131,6 +141,10 @@ bool listsPartitions(const plan::Plan &plan) {
   return plan.properties.contains(kPartitionKeys.name);
 }
 
+bool runsAhead(const plan::Plan &plan) {
+  return plan::findProcedure(plan, kAheadProcedure).has_value();
+}
+
 // A plan has those lists of partitions that its layers read.
 static bool isPartitionList(const TensorRow &row) {
   return std::ranges::any_of(kKvGroups, [&](const KvGroup &group) {
@@ -182,6 +196,7 @@ Result<void> check(const plan::Plan &plan) {
     SINTER_TRY(checkProperty(plan, kEmbeddingLength));
   SINTER_TRY(checkBuffer(plan, output, plan::BufferKind::Output));
   SINTER_TRY(checkTop(plan));
+  SINTER_TRY(checkAhead(plan));
   return checkSymbols(plan);
 }
 

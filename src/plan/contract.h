@@ -225,6 +225,27 @@ inline constexpr TensorRow kTopLogits = {"top_logits", ElementType::F32, Symbol:
 inline constexpr TensorRow kTopTokens = {"top_tokens", ElementType::I32, Symbol::LogitRows,
                                          kTopCount};
 
+// Of plans with this procedure, which have kTopCount: a step that may begin before the host has
+// chosen the tokens of the step before. It takes these from the guesses of that step, and guesses
+// its own.
+inline constexpr const char *kAheadProcedure = "step_ahead";
+// Of each token, the row of the step before whose guess it is; -1: it is in Input::TokenIds.
+inline constexpr TensorRow kTokenSources = {"token_sources", ElementType::I32, Symbol::Tokens, {}};
+// How a row's token is guessed: columns in the order of GuessColumn. TopK is 0 where it is not.
+enum class GuessColumn : uint8_t {
+  TopK,          // at most kTopCount
+  TopP,          // share of the mass that stays; above 1: all of it
+  LeastDistance, // of logits to the largest one: at most 0
+  XtcThreshold,  // above 1: no XTC
+  Temperature,   // above 0
+  Uniform,       // in [0, 1]: where the draw falls
+};
+inline constexpr int64_t kGuessColumns = 6;
+inline constexpr TensorRow kGuessRules = {"guess_rules", ElementType::F32, Symbol::LogitRows,
+                                          kGuessColumns};
+// Of each row of the newest step: the token, -1: none.
+inline constexpr TensorRow kGuesses = {"guesses", ElementType::I32, kMaxStepTokens, {}};
+
 // Texts that the runtime and the command line compare with what is asked for.
 inline constexpr const char *kKvType = "kv_type";           // numeric/formats/kv_type.h
 inline constexpr const char *kAskedOutput = "asked_output"; // numeric/precision.h; absent: usual
@@ -247,6 +268,8 @@ inline constexpr const char *kActivations =
 bool hasStates(const plan::Plan &plan);
 // Whether such a plan has lists of partitions.
 bool listsPartitions(const plan::Plan &plan);
+// Whether such a plan has steps that begin ahead.
+bool runsAhead(const plan::Plan &plan);
 // Whether it has this row of kInputs.
 bool hasInput(const plan::Plan &plan, const TensorRow &row);
 

@@ -25,6 +25,17 @@ plan::Plan keepingPlan() {
   return plan;
 }
 
+// Steps that begin ahead; guesses come last.
+void addAhead(plan::Plan &plan) {
+  plan.properties[kTopCount.name] = 1;
+  for (const TensorRow &row : {kTopLogits, kTopTokens})
+    plan.buffers.push_back({row.name, plan::BufferKind::Output, 0, {}, {}, {}});
+  for (const TensorRow &row : {kTokenSources, kGuessRules})
+    plan.buffers.push_back({row.name, plan::BufferKind::Input, 0, {}, {}, {}});
+  plan.buffers.push_back({kGuesses.name, plan::BufferKind::State, 0, {}, {}, {}});
+  plan.procedures.push_back({kAheadProcedure, {}});
+}
+
 struct Breach {
   const char *name;
   void (*commit)(plan::Plan &);
@@ -52,6 +63,20 @@ const Breach kBreaches[] = {
      "the plan gives the largest 2 logits of a row, and its vocabulary has 1 tokens"},
     {"NoTop", [](plan::Plan &p) { p.properties["top_count"] = 1; },
      "the plan has no buffer 'top_logits'"},
+    {"AheadWithoutTop", [](plan::Plan &p) { p.procedures.push_back({"step_ahead", {}}); },
+     "the plan has no property 'top_count'"},
+    {"AheadWithoutGuesses",
+     [](plan::Plan &p) {
+       addAhead(p);
+       p.buffers.pop_back();
+     },
+     "the plan has no buffer 'guesses'"},
+    {"AheadWithRulesOfAnotherKind",
+     [](plan::Plan &p) {
+       addAhead(p);
+       p.buffers[p.buffers.size() - 2].kind = plan::BufferKind::Temp;
+     },
+     "the plan's buffer 'guess_rules' is of kind temp, expected input"},
     {"PartitionsOfUnknownSize", [](plan::Plan &p) { p.properties.erase("partition_keys"); },
      "the plan has no property 'partition_keys'"},
     {"PartitionsOfUnknownNumber",
@@ -82,6 +107,15 @@ INSTANTIATE_TEST_SUITE_P(Contract, BrokenContract, testing::ValuesIn(kBreaches),
 
 TEST(Contract, IsKeptByAPlanThatHasAllOfIt) {
   const Result<void> checked = check(keepingPlan());
+  EXPECT_TRUE(checked) << checked.error().message;
+}
+
+TEST(Contract, LetsAPlanBeginStepsAhead) {
+  plan::Plan plan = keepingPlan();
+  EXPECT_FALSE(runsAhead(plan));
+  addAhead(plan);
+  EXPECT_TRUE(runsAhead(plan));
+  const Result<void> checked = check(plan);
   EXPECT_TRUE(checked) << checked.error().message;
 }
 

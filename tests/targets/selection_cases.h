@@ -1,6 +1,7 @@
 // Conformance cases of kernels that choose the largest elements of rows.
 #pragma once
 
+#include "kernels/guesses.h"
 #include "kernels/selection.h"
 #include "targets/token_cases.h"
 
@@ -89,7 +90,70 @@ inline KernelCase chooseRankedCase(bool keys) {
   return c;
 }
 
+inline void setFloats(LaunchArguments &arguments, const std::string &name,
+                      const std::vector<float> &values) {
+  LaunchArgument &a = argumentNamed(arguments, name);
+  forEachElement(a, [&](int64_t at, int64_t number) {
+    setElement(a.view().getElementType(), a.bytes, at, values.at(number));
+  });
+}
+
+// Sorted logits with ties, of distinct tokens, and rules with each step on and off.
+inline void prepareGuesses(LaunchArguments &arguments, int64_t rows, int64_t choices,
+                           Random &random) {
+  const auto uniform = [&] { return float(random() % 4096) / 4096; };
+  std::vector<float> logits, rules;
+  for (int64_t row = 0; row < rows; ++row) {
+    float logit = 4 * uniform();
+    for (int64_t i = 0; i < choices; ++i, logit -= random() % 3 ? uniform() / 4 : 0)
+      logits.push_back(logit);
+    for (const float column : {float(random() % (choices + 1)), random() % 2 ? uniform() : 2.0f,
+                               random() % 2 ? -3 * uniform() : -1e30f,
+                               random() % 2 ? uniform() / 4 : 2.0f, uniform() + 0.1f, uniform()})
+      rules.push_back(column);
+  }
+  setFloats(arguments, "logits", logits);
+  setFloats(arguments, "rules", rules);
+  setIntegers(arguments, "tokens", shuffledRows(rows, choices, 2 * choices, random));
+}
+
+inline KernelCase guessTokensCase(int64_t choices) {
+  const std::string count = std::to_string(choices);
+  KernelCase c{"guess_tokens_of_" + count,
+               "guess_tokens",
+               {{"choices", count}},
+               {{"logits", {"M", count}},
+                {"tokens", {"M", count}},
+                {"rules", {"M", "6"}},
+                {"guesses", {"M", "1"}}},
+               {{"M", {0, 1, 9}}},
+               {0, 0}};
+  c.prepare = [choices](LaunchArguments &arguments, const Extents &extents, Random &random) {
+    prepareGuesses(arguments, extents.at("M"), choices, random);
+  };
+  return c;
+}
+
+inline KernelCase takeGuessesCase() {
+  KernelCase c{"take_guesses",
+               "take_guesses",
+               {},
+               {{"sources", {"T", "1"}}, {"guesses", {"G", "1"}}, {"tokens", {"T", "1"}}},
+               {{"T", {0, 1, 9}}, {"G", {1, 12}}},
+               {0, 0}};
+  c.prepare = [](LaunchArguments &arguments, const Extents &extents, Random &random) {
+    std::vector<int32_t> sources(extents.at("T"));
+    for (int32_t &source : sources)
+      source = static_cast<int32_t>(random() % uint32_t(extents.at("G") + 1)) - 1;
+    setIntegers(arguments, "sources", sources);
+  };
+  return c;
+}
+
 inline void addSelectionCases(KernelCases &cases) {
+  for (const int64_t choices : {1, 40, 128})
+    cases.push_back(guessTokensCase(choices));
+  cases.push_back(takeGuessesCase());
   for (bool keys : {false, true}) {
     cases.push_back(groupTopsCase(keys));
     cases.push_back(rankCase(keys));

@@ -7,6 +7,7 @@
 #include "runtime/arena.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sinter::runtime {
 namespace {
@@ -123,9 +124,19 @@ Result<void> Executor::bind(std::span<const int64_t> symbolValues) {
   }
   SINTER_ASSIGN(Binding binding, makeBinding(std::move(symbols)));
   SINTER_TRY(reserveBuffers(binding));
+  if (bindings_.size() >= options_.bindingsKept)
+    SINTER_TRY(dropOldestBinding());
   bindings_.push_front(std::move(binding));
-  if (bindings_.size() > options_.bindingsKept)
-    bindings_.pop_back();
+  return {};
+}
+
+// Its graphs may be under way.
+Result<void> Executor::dropOldestBinding() {
+  constexpr uint64_t kMostUnderWay = 2;
+  const uint64_t begun = bindings_.back().begun;
+  if (begun != 0 && begun + kMostUnderWay > begun_)
+    SINTER_TRY(wait());
+  bindings_.pop_back();
   return {};
 }
 
@@ -164,6 +175,7 @@ Result<void> Executor::reserveArena(uint64_t bytes) {
   auto larger = device_.allocate(grown(bytes, arena_ ? arena_->bytes() : 0));
   if (!larger)
     return fail(larger.error().code, "temporary buffers: " + larger.error().message);
+  SINTER_TRY(wait());
   forgetCommands();
   arena_ = std::move(*larger);
   countMemory();
@@ -252,6 +264,7 @@ Result<void> Executor::attachBuffer(std::string_view name, std::shared_ptr<hal::
                                            " bytes given for buffer '" + std::string(name) +
                                            "', which has " +
                                            std::to_string(bindings_.front().bufferBytes[id.index]));
+  SINTER_TRY(wait());
   forgetCommands();
   buffers_[id.index] = std::move(memory);
   attached_[id.index] = true;
@@ -340,26 +353,48 @@ Result<void> Executor::readComputed() {
   return bound;
 }
 
-Result<void> Executor::run(plan::ProcedureId procedure) {
+Result<void> Executor::begin(plan::ProcedureId procedure) {
   SINTER_TRY(readComputed());
   SINTER_ASSIGN(Prepared * prepared, prepare(procedure));
   ranAsGraph_ = false;
-  if (start_)
-    return submitTimed(prepared->list);
   // What runs once, such as the steps of a prompt, is not worth a graph.
-  if (prepared->ran && !prepared->graph && options_.captureGraphs &&
+  if (!start_ && prepared->ran && !prepared->graph && options_.captureGraphs &&
       device_.supports(hal::Feature::CapturedGraph))
     SINTER_TRY(capture(*prepared));
-  prepared->ran = true;
-  ranAsGraph_ = prepared->graph != nullptr;
-  Result<void> submitted;
-  {
-    hal::StepScope step(*stream_);
-    submitted = prepared->graph ? stream_->submit(*prepared->graph) : submit(prepared->list);
-  }
+  bindings_.front().begun = ++begun_;
+  isUnderWay_ = true;
+  auto submitted = submit(*prepared);
   // What came before a command that failed still uses the buffers.
-  auto ended = stream_->synchronize();
-  return submitted ? ended : submitted;
+  if (!submitted)
+    (void)wait().has_value();
+  return submitted;
+}
+
+Result<void> Executor::submit(Prepared &prepared) {
+  if (start_)
+    return submitTimed(prepared.list);
+  prepared.ran = true;
+  ranAsGraph_ = prepared.graph != nullptr;
+  const hal::StepScope step(*stream_);
+  return prepared.graph ? stream_->submit(*prepared.graph) : submit(prepared.list);
+}
+
+Result<void> Executor::run(plan::ProcedureId procedure) {
+  SINTER_TRY(begin(procedure));
+  return wait();
+}
+
+Result<void> Executor::wait() {
+  return std::exchange(isUnderWay_, false) ? stream_->synchronize() : Result<void>();
+}
+
+Result<void> Executor::beginRead(plan::BufferId id, uint64_t offset, uint64_t bytes,
+                                 hal::Readback &into, uint64_t at) {
+  SINTER_CHECK(id.index < buffers_.size());
+  if (bindings_.empty() || !isPersistent(plan_->buffers[id.index].kind))
+    return fail(Code::InvalidArgument, "buffer '" + plan_->buffers[id.index].name +
+                                           "' is not bound, or neither input, output nor state");
+  return stream_->beginRead(*buffers_[id.index], offset, bytes, into, at);
 }
 
 Result<void> Executor::execute(const CommandList &list, const Command &command) {

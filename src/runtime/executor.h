@@ -3,7 +3,7 @@
 //
 // Use: create() once; then for each step bind() the sizes, write the inputs, run() a procedure,
 // read the outputs. A step whose sizes were bound lately costs neither evaluation nor placement
-// again.
+// again. Or begin() in place of run(), then beginRead(): the host prepares the next step meanwhile.
 #pragma once
 
 #include "base/checked.h"
@@ -72,8 +72,9 @@ public:
   Result<void> bind(std::span<const int64_t> symbolValues);
 
   // Host access to an Input, Output or State buffer, of the size that the binding gives it, until
-  // the next bind(), or run() where the plan computes symbols. InvalidArgument: not bound, or a
-  // buffer of another kind. Unsupported: the device's memory is not host-visible.
+  // the next bind(), or run() where the plan computes symbols; nothing is under way.
+  // InvalidArgument: not bound, or a buffer of another kind. Unsupported: the device's memory is
+  // not host-visible.
   Result<std::span<uint8_t>> buffer(plan::BufferId id);
   Result<std::span<uint8_t>> buffer(std::string_view name);
   // The same by copying, on every device. `bytes` is at most the buffer's size, from `offset` on.
@@ -89,6 +90,20 @@ public:
   // InvalidArgument: not bound, or a computed symbol is out of its bounds.
   Result<void> run(plan::ProcedureId procedure);
   Result<void> run(std::string_view procedure);
+
+  // Begins what run() does, behind what was begun before, and returns. Two procedures may be under
+  // way: who begins a third has waited for a Readback behind the first, or called wait(). Errors
+  // are those of run(); what was begun before goes on or has ended then.
+  Result<void> begin(plan::ProcedureId procedure);
+  // Reads a part of an Input, Output or State buffer back, behind what was begun so far. The
+  // executor's device made the readback.
+  Result<void> beginRead(plan::BufferId id, uint64_t offset, uint64_t bytes, hal::Readback &into,
+                         uint64_t at);
+  Result<std::unique_ptr<hal::Readback>> createReadback(uint64_t bytes) {
+    return device_.createReadback(bytes);
+  }
+  // Waits for all that was begun.
+  Result<void> wait();
 
   // The commands that run() would submit, for explain. Valid until the next call of another member.
   Result<const CommandList *> commands(plan::ProcedureId procedure);
@@ -113,6 +128,7 @@ private:
     std::vector<int64_t> symbols;
     std::vector<uint64_t> bufferBytes;
     std::vector<std::unique_ptr<Prepared>> procedures; // null until first run
+    uint64_t begun = 0; // number of the last begin() under it, from 1 on; 0: none
   };
 
   // Where a weight's bytes come from.
@@ -149,12 +165,14 @@ private:
   Result<void> reserveBuffers(const Binding &binding);
   Result<void> reserve(plan::BufferId id, uint64_t bytes);
   Result<void> reserveArena(uint64_t bytes);
+  Result<void> dropOldestBinding();
   void countMemory();
   void forgetCommands();
 
   Result<plan::BufferId> accessible(std::string_view name) const;
   Result<Prepared *> prepare(plan::ProcedureId procedure);
   Result<void> capture(Prepared &prepared);
+  Result<void> submit(Prepared &prepared);
   Result<void> submit(const CommandList &list);
   Result<void> submitTimed(const CommandList &list);
   Result<void> execute(const CommandList &list, const Command &command);
@@ -175,6 +193,8 @@ private:
   std::vector<std::optional<std::vector<plan::Lifetime>>>
       lifetimes_;                           // by procedure, when first run
   std::list<Binding> bindings_;             // the current one first
+  uint64_t begun_ = 0;                      // procedures so far
+  bool isUnderWay_ = false;                 // some may be
   std::unique_ptr<hal::Event> start_, end_; // set while profiling
   std::vector<LaunchSample> samples_;
   bool ranAsGraph_ = false;

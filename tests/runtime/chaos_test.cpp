@@ -103,6 +103,55 @@ TEST_P(RuntimeChaos, AStepThatMeetsNoFaultRunsAfterOnesThatDid) {
   EXPECT_GT(recovered, 10);
 }
 
+// Two steps under way, each with an input and an output of its own and other sizes; with the fewest
+// bindings and with some. What the last one read is right unless something failed before.
+Result<void> runAhead(Executor &executor, hal::Device &device) {
+  std::vector<std::unique_ptr<hal::Readback>> readbacks;
+  const auto countOf = [](size_t step) { return kCount + 50 * int64_t(step % 3); };
+  for (size_t step = 0; step < 7; ++step) {
+    const int64_t count = countOf(step);
+    SINTER_TRY(executor.bind(std::vector<int64_t>{count, 0}));
+    const std::vector<float> x(static_cast<size_t>(count), float(step));
+    SINTER_TRY(executor.setBuffer("x", bytesOf(x)));
+    SINTER_TRY(executor.begin({0}));
+    SINTER_ASSIGN(auto readback, device.createReadback(uint64_t(count) * sizeof(float)));
+    readbacks.push_back(std::move(readback));
+    SINTER_TRY(executor.beginRead(kY, 0, uint64_t(count) * sizeof(float), *readbacks.back(), 0));
+    if (step == 0)
+      continue;
+    SINTER_ASSIGN(const auto bytes, readbacks[step - 1]->wait());
+    EXPECT_EQ(floatsOf(bytes),
+              std::vector<float>(bytes.size() / sizeof(float), (float(step) - 1 + 2) * 3));
+  }
+  return executor.wait();
+}
+
+TEST_P(RuntimeChaos, StepsThatAreBegunReadBackTheirOwnOutputsUntilTheDeviceIsLost) {
+  for (const uint32_t bindings : {1u, 8u}) {
+    const auto run = [&](std::optional<uint64_t> lost) {
+      hal::DriverRegistry registry, inner;
+      EXPECT_TRUE(GetParam().add(inner).has_value());
+      const hal::ChaosFaults faults{.lostFromCommand = lost};
+      EXPECT_TRUE(hal::addChaosDriver(registry, std::move(inner), faults, ledger_).has_value());
+      const auto device = registry.find("chaos").value()->open(0, {1}).value();
+      auto executor =
+          Executor::create(*device, std::make_shared<const plan::Plan>(GetParam().plan()), &source_,
+                           {.bindingsKept = bindings});
+      return executor ? runAhead(**executor, *device) : Fail(executor.error());
+    };
+    const uint64_t before = ledger_->commands;
+    const auto whole = run(std::nullopt);
+    EXPECT_TRUE(whole.has_value()) << whole.error().toString();
+    const uint64_t commands = ledger_->commands - before;
+    for (uint64_t lost = 0; lost + 1 < commands; ++lost) {
+      const auto ended = run(lost);
+      ASSERT_FALSE(ended.has_value()) << lost;
+      EXPECT_EQ(ended.error().code, Code::DeviceLost) << lost;
+      EXPECT_EQ(ledger_->living(), 0) << lost;
+    }
+  }
+}
+
 TEST_P(RuntimeChaos, CodeThatDoesNotLoadIsTheErrorOfCreation) {
   const auto results = run({.moduleLoad = 1}, 1);
   ASSERT_EQ(results.size(), 1u);

@@ -68,6 +68,10 @@ std::optional<Message> readModelOptions(const CommandLine &line, ModelArguments 
     return usage("--plan is empty, expected a file");
   model.plan = line.plan.value_or("");
   model.keepsWeights = !line.noWeightCache;
+  if (line.overlap && *line.overlap != "on" && *line.overlap != "off")
+    return usage("--overlap is '" + *line.overlap + "', expected on or off");
+  if (line.overlap)
+    model.overlap = *line.overlap == "on";
   if (auto bad = readPrecision(line, model.precision))
     return bad;
   if (auto bad = readCount(line.threads, "--threads", 1, kMostThreads, model.threads))

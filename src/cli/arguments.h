@@ -25,9 +25,10 @@ struct ModelArguments {
   uint32_t threads = 0;
   uint32_t context = 0; // tokens
   std::optional<host::DeviceName> device;
-  std::string plan;         // a file; empty: found in the cache, or built
-  Precision precision;      // empty: the default, or what the plan file has
-  bool keepsWeights = true; // packed, in a file beside the plans
+  std::string plan;            // a file; empty: found in the cache, or built
+  Precision precision;         // empty: the default, or what the plan file has
+  bool keepsWeights = true;    // packed, in a file beside the plans
+  std::optional<bool> overlap; // of steps with the choice of tokens; none: where it is possible
 };
 
 // What the chat template is given, and which one. Empty: nothing, or the file's own.

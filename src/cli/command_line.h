@@ -16,7 +16,7 @@ struct CommandLine {
       decode, top, lines, ids, think, reasoningEffort, tools, chatTemplate, defaults, messages,
       pooling, normalize, query, documents, host, port, unixPath, tlsCertificate, tlsKey, keyFile,
       rate, tokensRate, memory, unloadAfter, maxBody, timeout, keepAlive, drain, connections,
-      httpThreads, accessLog, maxRunning, maxWaiting, maxWait;
+      httpThreads, accessLog, maxRunning, maxWaiting, maxWait, overlap;
   std::vector<std::string> models, keys, hosts, origins; // each may be repeated
   std::vector<std::string> templateArguments;            // KEY=JSON
   bool raw = false;

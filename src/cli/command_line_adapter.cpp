@@ -74,13 +74,21 @@ void addModelName(CLI::App &command, CommandLine &line) {
 
 void addPrecision(CLI::App &command, CommandLine &line) {
   addText(command, "--kv-type", line.kvType,
-          "KV cache type, one of " + kvTypeNames() +
-              " (default: " + std::string(kDefaultKvType) + ", or the plan's own)",
+          "KV cache type, one of " + kvTypeNames() + " (default: " + std::string(kDefaultKvType) +
+              ", or the plan's own)",
           "TYPE");
   addText(command, "--activations", line.activations,
           "activation precision of matmuls, one of " + activationsNames() +
               " (default: " + std::string(kDefaultActivations) + ", or the plan's own)",
           "NAME");
+}
+
+void addOverlap(CLI::App &command, CommandLine &line) {
+  addText(command, "--overlap", line.overlap,
+          "whether steps of decode begin before the tokens of the step before are chosen, with the "
+          "device's guesses of these; answers stay the same (default: on where the plan has such "
+          "steps, which are plans of GPUs)",
+          "on|off");
 }
 
 void addModel(CLI::App &command, CommandLine &line) {
@@ -153,6 +161,7 @@ void addRun(CLI::App &app, CommandLine &line) {
   addModel(*run, line);
   addContext(*run, line);
   addText(*run, "-p,--prompt", line.prompt, "the prompt", "TEXT");
+  addOverlap(*run, line);
   addText(*run, "--system", line.system, "a system message before the conversation", "TEXT");
   addText(*run, "-n,--tokens", line.tokens,
           "at most so many tokens an answer (default: 512; in a chat as many as fit)");
@@ -220,6 +229,7 @@ void addBench(CLI::App &app, CommandLine &line) {
   addText(*bench, "--prompt", line.prompt, "tokens of the prompt (default: 512)");
   addText(*bench, "--gen", line.generate, "tokens to generate (default: 128)");
   addText(*bench, "--parallel", line.parallel, "sequences to run together (default: 1)");
+  addOverlap(*bench, line);
   addText(*bench, "--repeat", line.repeat, "runs to take the median of (default: 3)");
   bench->add_flag("--json", line.json, "print one JSON object instead of a table");
   addBenchServe(*bench, line);
@@ -506,6 +516,7 @@ void addServeModels(CLI::App &serve, CommandLine &line) {
   serve.add_flag("--no-weight-cache", line.noWeightCache, "as for run");
   serve.add_flag("--no-prefix-cache", line.noPrefixCache,
                  "compute every prompt whole, also where it begins as an earlier one did");
+  addOverlap(serve, line);
   addPrecision(serve, line);
 }
 

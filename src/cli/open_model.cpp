@@ -32,7 +32,8 @@ static Result<host::OpenedModel> open(ModelFile file, const ModelArguments &argu
                           .plan = arguments.plan,
                           .precision = arguments.precision,
                           .keepsWeights = arguments.keepsWeights,
-                          .embeddings = embeddings},
+                          .embeddings = embeddings,
+                          .overlap = arguments.overlap},
                          observer);
 }
 

@@ -50,6 +50,8 @@ Result<OpenedModel> openModel(ModelFile file, std::unique_ptr<hal::Device> devic
   PlanRunnerOptions options;
   options.contextTokens = request.context;
   options.sequences = request.sequences;
+  if (!request.embeddings)
+    options.overlap = request.overlap;
   if (request.embeddings) // a text is embedded whole
     options.maxStepTokens = UINT32_MAX;
   if (request.chooseSizes)

@@ -10,12 +10,13 @@
 namespace sinter::host {
 
 struct ModelRequest {
-  uint32_t context = 0;     // tokens; 0: as ModelFile::contextTokens() says
-  uint32_t sequences = 1;   // whole contexts that there is KV memory for
-  std::string plan;         // a plan file; empty: found in the cache, or built
-  Precision precision;      // empty: the default, or what the plan file has
-  bool keepsWeights = true; // packed, in a file beside the plans
-  bool embeddings = false;  // instead of logits
+  uint32_t context = 0;                       // tokens; 0: as ModelFile::contextTokens() says
+  uint32_t sequences = 1;                     // whole contexts that there is KV memory for
+  std::string plan;                           // a plan file; empty: found in the cache, or built
+  Precision precision;                        // empty: the default, or what the plan file has
+  bool keepsWeights = true;                   // packed, in a file beside the plans
+  bool embeddings = false;                    // instead of logits
+  std::optional<bool> overlap = std::nullopt; // as PlanRunnerOptions'; ignored with embeddings
   // Called once the plan is known, before any of the model takes memory: may change the sizes; an
   // error ends the opening. Null: the sizes above.
   std::function<Result<void>(const plan::Plan &, PlanRunnerOptions &)> chooseSizes = nullptr;

@@ -11,11 +11,14 @@
 namespace sinter {
 
 struct PlanRunnerOptions {
-  uint32_t contextTokens = 0;   // 0: what the plan says, but at most kDefaultContextTokens
-  uint32_t sequences = 1;       // KV cache for the whole context of so many; at least 1
+  uint32_t contextTokens = 0; // 0: what the plan says, but at most kDefaultContextTokens
+  uint32_t sequences = 1;     // KV cache for the whole context of so many; at least 1
   // KV cache for so many tokens in all, of any number of sequences; 0: as `sequences` says.
   uint32_t poolTokens = 0;
   uint32_t maxStepTokens = 512; // prompts are cut into steps of so many
+  // Steps begin before the tokens of the step before are chosen; none: where the plan and the model
+  // allow it.
+  std::optional<bool> overlap = std::nullopt;
   const runtime::WeightCache *weightCache = nullptr; // while the runner is made; null: none
 };
 inline constexpr uint32_t kDefaultContextTokens = 8192;
@@ -35,8 +38,8 @@ CheckedSize kvBytes(const plan::Plan &plan, const RunnerLimits &limits, size_t g
 // `limits.stepTokens` at the end of a full context.
 Result<runtime::MemoryNeed> memoryNeedOf(const plan::Plan &plan, const RunnerLimits &limits);
 
-// Exhausted, with the numbers: weights, the KV cache of the whole pool and the longest step take more
-// than the device has, or than is free where it tells that.
+// Exhausted, with the numbers: weights, the KV cache of the whole pool and the longest step take
+// more than the device has, or than is free where it tells that.
 Result<void> checkFits(const plan::Plan &plan, const RunnerLimits &limits, hal::Device &device);
 
 } // namespace sinter

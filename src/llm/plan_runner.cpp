@@ -43,6 +43,7 @@ Result<std::unique_ptr<PlanRunner>> PlanRunner::create(hal::Device &device, cons
   std::unique_ptr<PlanRunner> runner(new PlanRunner(file, std::move(plan)));
   SINTER_ASSIGN(runner->limits_, limitsOf(*runner->plan_, options));
   runner->readNames();
+  SINTER_TRY(runner->readOverlap(options));
   runner->readPartitions();
   runner->readSymbols();
   // Where memory is taken as it comes into use, one sequence may never need all of its context.
@@ -74,6 +75,20 @@ void PlanRunner::readNames() {
     names_.topLogits = *plan::findBuffer(*plan_, contract::kTopLogits.name);
     names_.topTokens = *plan::findBuffer(*plan_, contract::kTopTokens.name);
   }
+  names_.aheadStep = plan::findProcedure(*plan_, contract::kAheadProcedure);
+  if (names_.aheadStep)
+    names_.guesses = *plan::findBuffer(*plan_, contract::kGuesses.name);
+}
+
+Result<void> PlanRunner::readOverlap(const PlanRunnerOptions &options) {
+  const bool canRunAhead = names_.aheadStep && limits_.canTakeBack();
+  runsAhead_ = options.overlap.value_or(true) && canRunAhead;
+  if (canRunAhead || !options.overlap.value_or(false))
+    return {};
+  return fail(Code::Unsupported,
+              std::string("steps that begin ahead were asked for (--overlap on), and ") +
+                  (names_.aheadStep ? "a sequence of this model cannot take its last row back"
+                                    : "the plan for this device has none"));
 }
 
 void PlanRunner::readPartitions() {
@@ -229,7 +244,7 @@ Result<void> PlanRunner::writeInputs(const Batch &batch) {
   return {};
 }
 
-Result<void> PlanRunner::run(const Batch &batch) {
+Result<void> PlanRunner::prepare(const Batch &batch) {
   if (!file_.stillIntact())
     return fail(Code::Corrupt, "the model file changed while the model was running");
   if (limits_.stateSlots > 0 && batch.stateSpans.empty())
@@ -244,7 +259,11 @@ Result<void> PlanRunner::run(const Batch &batch) {
     logitRows_.add(0, 0, batch.positions.front(), 1, 1);
   fillPartitions(batch);
   SINTER_TRY(bind(batch));
-  SINTER_TRY(writeInputs(batch));
+  return writeInputs(batch);
+}
+
+Result<void> PlanRunner::run(const Batch &batch) {
+  SINTER_TRY(prepare(batch));
   return executor_->run(names_.step);
 }
 

@@ -16,7 +16,8 @@ namespace sinter {
 class PlanRunner : public StepRunner {
 public:
   // `device` and `file` must outlive the runner. Checks that the plan was made for this file and
-  // keeps the contract (Corrupt where it does not), loads it and packs its weights.
+  // keeps the contract (Corrupt where it does not), loads it and packs its weights. Unsupported:
+  // options.overlap is on, and the plan or the model has no steps that begin ahead.
   static Result<std::unique_ptr<PlanRunner>> create(hal::Device &device, const GgufFile &file,
                                                     std::shared_ptr<const plan::Plan> plan,
                                                     const PlanRunnerOptions &options);
@@ -25,6 +26,9 @@ public:
   // Fails also when the model file changed since it was opened (Corrupt).
   Result<std::span<const float>> step(const Batch &batch) override;
   Result<StepRows> stepToChoose(const Batch &batch) override;
+  bool runsAhead() const override { return runsAhead_; }
+  Result<void> begin(const Batch &batch, const StepOrders &orders) override;
+  Result<StepRows> finish() override;
 
   // For explain and statistics.
   runtime::Executor &executor() { return *executor_; }
@@ -33,8 +37,21 @@ private:
   // Numbers of the plan's tables, looked up once.
   struct Names {
     plan::ProcedureId step;
-    plan::BufferId rows; // logits or embeddings
+    plan::BufferId rows;                 // logits or embeddings
     plan::BufferId topLogits, topTokens; // where the plan gives them
+    std::optional<plan::ProcedureId> aheadStep;
+    plan::BufferId guesses; // of plans with that step
+  };
+
+  // A step that was begun, and what is read back of it: largest logits, their tokens, guesses, then
+  // the rows that are kept.
+  struct BegunStep {
+    std::unique_ptr<hal::Readback> readback;
+    uint64_t bytes = 0; // that the readback holds
+    size_t rows = 0;
+    std::vector<uint8_t> kept; // of each row
+    std::span<const float> topLogits, keptRows;
+    std::span<const TokenId> topTokens, guesses;
   };
 
   class Weights : public runtime::WeightSource {
@@ -51,6 +68,7 @@ private:
   PlanRunner(const GgufFile &file, std::shared_ptr<const plan::Plan> plan)
       : file_(file), plan_(std::move(plan)), weights_(file) {}
   void readNames();
+  Result<void> readOverlap(const PlanRunnerOptions &options);
   void readPartitions();
   void readSymbols();
   void takeWholePools();
@@ -60,7 +78,15 @@ private:
   void fillPartitions(const Batch &batch);
   Result<void> bind(const Batch &batch);
   Result<void> writeInputs(const Batch &batch);
+  Result<void> prepare(const Batch &batch);
   Result<void> run(const Batch &batch);
+  // plan_runner_ahead.cpp
+  template <class T>
+  Result<void> writeIfChanged(const contract::TensorRow &input, std::span<const T> values,
+                              std::vector<T> &written);
+  Result<void> writeOrders(const Batch &batch, const StepOrders &orders);
+  Result<void> beginReads(const StepOrders &orders, BegunStep &step);
+  Result<std::span<const float>> rowOf(const BegunStep &step, size_t row);
   // Elements of an output, in place where the host sees them; else they are copied to `copy`.
   template <class T>
   Result<std::span<const T>> read(plan::BufferId output, size_t first, size_t count,
@@ -73,6 +99,7 @@ private:
   std::unique_ptr<runtime::Executor> executor_;
   RunnerLimits limits_;
   Names names_;
+  bool runsAhead_ = false;
   // The plan's symbols in its order; those that loops count are none of the contract's.
   std::vector<std::optional<contract::Symbol>> symbols_;
   int64_t minLogitRows_ = 0;
@@ -95,6 +122,11 @@ private:
   size_t topCount_ = 0;     // 0: the plan gives no largest logits
   std::vector<float> topLogits_;
   std::vector<TokenId> topTokens_;
+  // Steps under way follow firstBegun_; the step that was finished last keeps its place.
+  std::array<BegunStep, 2> begun_;
+  size_t firstBegun_ = 0, underWay_ = 0;
+  std::vector<int32_t> sources_; // as the inputs hold them
+  std::vector<float> guessRules_;
 };
 
 } // namespace sinter

@@ -39,7 +39,7 @@ struct ScheduledSequence {
   uint64_t epoch = 0;
   int32_t rowUnderWay = -1; // while the step after it is planned; -1: none
   bool keepsRow = false;    // the largest logits did not decide once
-  uint64_t guesses = 0, wrongGuesses = 0;
+  GuessRecord guesses;
   std::optional<Result<Generation>> result; // once it has ended
 
   bool hasBegun() const { return rank != UINT64_MAX; }

@@ -27,21 +27,15 @@ bool takesDrafts(const RunnerLimits &limits) {
          });
 }
 
-// Whether a sequence can take its last row back: no state has moved on, and the row after it, which
-// may be written already, lies where no row is that is still read.
-bool canTakeBack(const RunnerLimits &limits) {
-  return limits.stateSlots == 0 &&
-         (limits.stepTokens > 1 || std::ranges::none_of(limits.kvGroups, &KvGroupPages::isRing));
-}
-
 } // namespace
 
 Scheduler::Scheduler(StepRunner &runner, PagePool &pages, const Tokenizer &tokenizer,
                      const SchedulerOptions &options)
     : runner_(runner), pool_(pages), tokenizer_(tokenizer), options_(options),
       takesDrafts_(takesDrafts(runner.limits())),
-      overlaps_(options.overlap && canTakeBack(runner.limits())), queues_(std::make_unique<FairShares>()),
-      waiting_(std::make_unique<WaitingLine>()), budget_(0, 0, 0), batchLimit_(1, 1) {
+      overlaps_(options.overlap && runner.limits().canTakeBack()),
+      queues_(std::make_unique<FairShares>()), waiting_(std::make_unique<WaitingLine>()),
+      budget_(0, 0, 0), batchLimit_(1, 1) {
   const RunnerLimits &limits = runner.limits();
   options_.sequences = std::clamp(std::min(limits.stepSequences, limits.stepTokens), 1u,
                                   std::max(options.sequences, 1u));

@@ -116,7 +116,7 @@ struct SchedulerOptions {
   bool prefillFirst = false;
   // Begins decode steps before the tokens of the step before are chosen, where the runner runs
   // ahead.
-  bool overlap = false;
+  bool overlap = true;
   bool prefixCache = false; // ignored where PrefixCache::check() says that there is none
 };
 

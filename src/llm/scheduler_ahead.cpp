@@ -8,16 +8,11 @@
 
 namespace sinter {
 
-// A wrong guess costs its sequence a step: more than a step's host time, so few may be wrong.
-static bool guessesWell(const ScheduledSequence &sequence) {
-  return sequence.wrongGuesses * 16 <= sequence.guesses + 32;
-}
-
 // `follows`: the row comes after one that is under way.
 RowOrder Scheduler::orderOf(const Sequence &sequence, bool follows) const {
   RowOrder order;
   order.isKept = sequence.keepsRow || sequence.request.onLogits;
-  if (!guessesWell(sequence))
+  if (!sequence.guesses.isGood())
     return order;
   const std::optional<Sampler> &sampler = sequence.request.sampler;
   order.guess = sampler ? sampler->guessRule(follows) : GuessRule{.topK = 1};
@@ -170,10 +165,8 @@ void Scheduler::acceptGuessed(Sequence &sequence, const StepUnderWay::Row &plann
     return;
   const bool isChosen = sequence.tokens.size() > before;
   const bool isRight = isChosen && sequence.tokens.back() == guess;
-  if (planned.hasGuess && isChosen) {
-    ++sequence.guesses;
-    sequence.wrongGuesses += !isRight;
-  }
+  if (planned.hasGuess && isChosen)
+    sequence.guesses.note(isRight);
   sequence.epoch += !isRight;
 }
 

@@ -170,8 +170,14 @@ Result<void> Session::decode(TokenId token, const GenerateOptions &options, cons
       result.reason = StopReason::Cancelled;
       return {};
     }
-    SINTER_ASSIGN(const StepRows rows, advance({&token, 1}, LogitsWanted::Last, Phase::Decode));
-    SINTER_ASSIGN(token, choose(rows, options));
+    if (mayRunAhead(options)) {
+      const bool goesOn = result.tokens.size() + 1 < options.maxTokens &&
+                          cached_.size() + 1 < runner_.limits().contextTokens;
+      SINTER_ASSIGN(token, nextAhead(token, goesOn, options));
+    } else {
+      SINTER_ASSIGN(const StepRows rows, advance({&token, 1}, LogitsWanted::Last, Phase::Decode));
+      SINTER_ASSIGN(token, choose(rows, options));
+    }
     ++result.decodeSteps;
   }
 }
@@ -181,6 +187,8 @@ Result<Generation> Session::generate(std::span<const TokenId> prompt,
   SINTER_TRY(checkPrompt(prompt, runner_.limits().contextTokens));
   Generation result;
   const Clock::time_point start = Clock::now();
+  guesses_ = {};
+  keepsRows_ = false;
   if (options.sampler)
     options.sampler->begin(prompt);
   SINTER_ASSIGN(const TokenId first, prefill(prompt, options, result));
@@ -190,7 +198,9 @@ Result<Generation> Session::generate(std::span<const TokenId> prompt,
     return result;
   }
   const Clock::time_point decodeStart = Clock::now();
-  SINTER_TRY(decode(first, options, sink, result));
+  auto decoded = decode(first, options, sink, result);
+  dropUnderWay();
+  SINTER_TRY(std::move(decoded));
   result.decodeSeconds = secondsSince(decodeStart);
   return result;
 }

@@ -1,6 +1,10 @@
 // One conversation with a model: takes prompts, generates token by token, and keeps what the KV
 // memory holds so that a prompt that continues the last one is not computed again. With a prefix
 // cache, a prompt that begins as an earlier one did is not computed again either.
+//
+// Where the runner runs ahead, a decode step begins before the token of the step before is chosen,
+// from the device's guess of it, and runs while the sink has that token. A step that followed a
+// wrong guess is thrown away.
 #pragma once
 
 #include "llm/generation.h"
@@ -8,6 +12,7 @@
 #include "llm/sampler/sampler.h"
 
 #include <atomic>
+#include <deque>
 
 namespace sinter {
 
@@ -58,6 +63,12 @@ private:
   size_t prefillStep(size_t promptTokens);
   Result<StepRows> advance(std::span<const TokenId> tokens, LogitsWanted wanted,
                            Phase phase = Phase::Prefill);
+  // session_ahead.cpp
+  Result<TokenId> nextAhead(TokenId token, bool goesOn, const GenerateOptions &options);
+  RowOrder orderOf(const GenerateOptions &options, bool follows) const;
+  bool mayRunAhead(const GenerateOptions &options) const;
+  Result<void> beginStep(TokenId token, const GenerateOptions &options);
+  void dropUnderWay();
   Result<TokenId> choose(const StepRows &rows, const GenerateOptions &options);
   Result<TokenId> prefill(std::span<const TokenId> prompt, const GenerateOptions &options,
                           Generation &result);
@@ -70,6 +81,14 @@ private:
   SequencePages pages_;
   std::vector<TokenId> cached_;
   size_t prefillRows_ = 0; // first ones of these, that prefill computed
+  // A decode step that the runner has begun.
+  struct StepUnderWay {
+    TokenId token; // whose row it computes: chosen, or guessed of the step before
+    bool hasGuess; // of the token after it
+  };
+  std::deque<StepUnderWay> underWay_; // at most two; the first is that of a token that is chosen
+  GuessRecord guesses_;
+  bool keepsRows_ = false; // the largest logits did not decide once
   Batch batch_;
   SamplerScratch scratch_;
 };

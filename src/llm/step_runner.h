@@ -37,6 +37,12 @@ struct RunnerLimits {
   uint32_t prefillTokens(size_t left, uint32_t room) const {
     return left <= room ? static_cast<uint32_t>(left) : room - room % chunkRows;
   }
+  // Whether a sequence can take its last row back: no state has moved on, and the row after it,
+  // which may be written already, lies where no row is that is still read.
+  bool canTakeBack() const {
+    return stateSlots == 0 &&
+           (stepTokens > 1 || std::ranges::none_of(kvGroups, &KvGroupPages::isRing));
+  }
   uint64_t contextPages() const { return (contextTokens - 1) / pageRows + 1; }
   // Whether the KV cache has room for more than one sequence of the whole context.
   bool holdsSeveral() const {
@@ -125,7 +131,8 @@ public:
     return StepRows(rows, limits().rowLength());
   }
 
-  // Whether it takes steps whose tokens the host does not know yet.
+  // Whether it takes steps whose tokens the host does not know yet, and sequences can take their
+  // last row back.
   virtual bool runsAhead() const { return false; }
   // Begins a decode step, behind the one begun before, and returns; at most two are under way. An
   // error is that of step(), and no step was begun. Of runners that run ahead.

@@ -12,10 +12,23 @@ struct GuessRule {
   uint32_t topK = 0; // candidates at first; 1: the largest; 0: no guess
   float topP = 1;
   float minP = 0;
-  float temperature = 1; // above 0
-  float uniform = 0;     // in [0, 1): where the draw falls
+  float xtcThreshold = 2; // above 1: XTC takes no candidate away
+  float temperature = 1;  // above 0
+  float uniform = 0;      // in [0, 1]: where the draw falls
 
   bool isAny() const { return topK > 0; }
+};
+
+// How well the tokens of a sequence are guessed.
+struct GuessRecord {
+  uint64_t guesses = 0, wrong = 0;
+
+  void note(bool isRight) {
+    ++guesses;
+    wrong += !isRight;
+  }
+  // A wrong guess costs its sequence a step: more than a step's host time, so few may be wrong.
+  bool isGood() const { return wrong * 16 <= guesses + 32; }
 };
 
 // How a row of logits is used.

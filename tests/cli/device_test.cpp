@@ -103,6 +103,16 @@ TEST_F(Devices, WithoutAGpuTheDefaultIsTheCpuAndNothingIsSaidOfIt) {
   EXPECT_EQ(chosen.out, named.out);
 }
 
+TEST_F(Devices, StepsThatBeginAheadAreRefusedWhereThePlanHasNone) {
+  const std::string plan = compiled("cpu");
+  EXPECT_THAT(sinter({"run", model_, "-p", "hi", "--plan", plan, "--overlap", "on"}),
+              FailedSaying("steps that begin ahead were asked for (--overlap on), and the plan for "
+                           "this device has none"));
+  EXPECT_THAT(
+      sinter({"run", model_, "-p", "hi", "-n", "1", "--raw", "--plan", plan, "--overlap", "off"}),
+      EndedWith(0));
+}
+
 TEST_F(Devices, AFamilysNameAloneIsOneTargetWhichIsSaid) {
   useCompiler("echo \"asked for $*\" >&2; exit 1");
   const Outcome outcome =

@@ -35,6 +35,7 @@ public:
   // Takes steps ahead, if so, and guesses another token for every so many rows; 0: for none.
   bool ahead = false;
   int64_t wrongEvery = 0;
+  int64_t stepsBehind = 0; // that took a token from a guess
 
   const RunnerLimits &limits() const override { return limits_; }
 
@@ -76,6 +77,7 @@ public:
   Result<void> begin(const Batch &batch, const StepOrders &orders) override {
     EXPECT_LT(underWay_.size(), 2u);
     Batch known = batch;
+    stepsBehind += std::ranges::any_of(orders.sources, [](int32_t source) { return source >= 0; });
     for (size_t i = 0; i < known.tokens.size(); ++i)
       if (const int32_t source = orders.sources[i]; source >= 0)
         known.tokens[i] = guesses_.at(static_cast<size_t>(source));

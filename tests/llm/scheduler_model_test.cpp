@@ -1,5 +1,5 @@
 // Many sequences over real kernels: every row of logits has the bits that it has alone, also where
-// pages run out and sequences are computed again.
+// pages run out and sequences are computed again, and where steps begin ahead.
 #include "llm/ragged.h"
 #include "llm/recording_runner.h"
 #include "llm/scheduler_check.h"
@@ -55,7 +55,9 @@ protected:
       const bool drawn = orders.size() % 2;
       orders.push_back({.prompt = prompt,
                         .maxTokens = 30 + 3 * orders.size(),
-                        .settings = {.temperature = drawn ? 1.0 : 0.0, .seed = orders.size()},
+                        .settings = {.temperature = drawn ? 1.0 : 0.0,
+                                     .topK = drawn ? 40 : 0,
+                                     .seed = orders.size()},
                         .ignoreEndTokens = true});
     }
     return orders;
@@ -108,9 +110,17 @@ protected:
       const Generation generation = aloneOn(expected, tokenizer_, client.order);
       EXPECT_TRUE(client.end && *client.end && (*client.end)->tokens == generation.tokens);
     }
+    const SchedulerCounters &counters = scheduler.counters();
+    // Rows after wrong guesses are none of the answers'.
+    const size_t thrown = std::erase_if(
+        found.rows, [&](const auto &row) { return !expected.rows.contains(row.first); });
+    EXPECT_LE(thrown, counters.thrownRows);
     EXPECT_TRUE(found.rows == expected.rows) << "some rows of logits have other bits";
     EXPECT_EQ(found.changedRows, 0);
-    return scheduler.counters();
+    EXPECT_EQ(counters.aheadSteps > 20, !onCores()) << counters.aheadSteps;
+    // Of a sequence that is computed again the next token is known, and none is chosen.
+    EXPECT_LE(counters.thrownRows, counters.rows / 20 + counters.recomputedRows);
+    return counters;
   }
 
   const ScratchFolder folder_;

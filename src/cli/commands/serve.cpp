@@ -86,6 +86,7 @@ serve::PoolOptions poolOptionsOf(const ServeArguments &arguments) {
       std::chrono::seconds(arguments.unloadSeconds ? int64_t{arguments.unloadSeconds} : -1);
   options.precision = arguments.model.precision;
   options.keepsWeights = arguments.model.keepsWeights;
+  options.overlap = arguments.model.overlap;
   const bool isFixed = arguments.running != UINT32_MAX;
   options.worker.running = arguments.running;
   options.worker.surelyRunning =

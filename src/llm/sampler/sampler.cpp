@@ -345,8 +345,8 @@ bool Sampler::isDecidedBy(const KnownLogits &known, bool isWhole) const {
 
 // Biases are left out: most rows' candidates have none.
 GuessRule Sampler::guessRule(uint64_t tokens) const {
-  const bool isPlain = settings_.typicalP == 1 && settings_.xtcProbability == 0 &&
-                       settings_.mirostat == 0 && !settings_.penalises() && !settings_.usesDry();
+  const bool isPlain = settings_.typicalP == 1 && settings_.mirostat == 0 &&
+                       !settings_.penalises() && !settings_.usesDry();
   if (!isPlain || constraint_)
     return {};
   if (settings_.temperature == 0)
@@ -354,12 +354,15 @@ GuessRule Sampler::guessRule(uint64_t tokens) const {
   if (settings_.topK == 0 && !keepsByRatioAlone())
     return {};
   constexpr int64_t kMost = std::numeric_limits<uint32_t>::max();
+  const auto [xtcDraw, tokenDraw] = random_.peek(tokens);
+  const bool usesXtc = xtcDraw < settings_.xtcProbability;
   return {.topK = static_cast<uint32_t>(settings_.topK ? std::min(settings_.topK, kMost) : kMost),
           .topP = static_cast<float>(settings_.topP),
           .minP = static_cast<float>(settings_.minP),
+          .xtcThreshold = usesXtc ? static_cast<float>(settings_.xtcThreshold) : 2,
           .temperature = std::max(static_cast<float>(settings_.temperature),
                                   std::numeric_limits<float>::min()),
-          .uniform = static_cast<float>(random_.peek(tokens)[1])};
+          .uniform = static_cast<float>(tokenDraw)};
 }
 
 Result<std::optional<TokenId>> Sampler::sampleTop(const TopLogits &top, SamplerScratch &scratch) {

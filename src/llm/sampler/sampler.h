@@ -76,7 +76,7 @@ public:
   Result<std::optional<TokenId>> sampleTop(const TopLogits &top, SamplerScratch &scratch);
 
   // For the token after the next `tokens` ones. None where a device cannot follow: with penalties,
-  // DRY, a constraint, typical sampling, XTC, Mirostat, or candidates that may be all tokens.
+  // DRY, a constraint, typical sampling, Mirostat, or candidates that may be all tokens.
   GuessRule guessRule(uint64_t tokens) const;
 
   const SamplerSettings &settings() const { return settings_; }

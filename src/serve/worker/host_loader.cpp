@@ -94,8 +94,7 @@ Status withoutFolder(Status status, const LoadOrder &order) {
   const std::string &path = order.path;
   const std::string shown =
       host::storedName(order.name) ? order.name : path.substr(path.rfind('/') + 1);
-  for (size_t at = 0; (at = status.message.find(path, at)) != std::string::npos;
-       at += shown.size())
+  for (size_t at = 0; (at = status.message.find(path, at)) != std::string::npos; at += shown.size())
     status.message.replace(at, path.size(), shown);
   return status;
 }
@@ -132,6 +131,7 @@ Result<std::unique_ptr<ModelWorker>> HostLoader::open(const LoadOrder &order,
   request.precision = options_.precision;
   request.keepsWeights = options_.keepsWeights;
   request.embeddings = order.embeddings;
+  request.overlap = options_.overlap;
   request.chooseSizes = [&, device = choice.device->info()](const plan::Plan &plan,
                                                             PlanRunnerOptions &sizes) {
     return chooseSizes(order.name, device, take, plan, sizes);

@@ -64,9 +64,10 @@ struct PoolOptions {
   // A request waits so long for others to give up memory or a model that it needs otherwise.
   std::chrono::seconds patience = std::chrono::minutes(5);
   Precision precision = {};
-  std::string chatTemplate = {}; // the text of one in place of every file's own; empty: none
-  bool keepsWeights = true;      // packed, in a file beside the plans
-  bool fetchesKnownModel = true; // when it is asked for and is not there
+  std::string chatTemplate = {};    // the text of one in place of every file's own; empty: none
+  bool keepsWeights = true;         // packed, in a file beside the plans
+  bool fetchesKnownModel = true;    // when it is asked for and is not there
+  std::optional<bool> overlap = {}; // as PlanRunnerOptions'
   WorkerOptions worker = {};
   // One line on what is loaded or given up, or what is odd; from any thread. Null: nobody reads it.
   std::function<void(const std::string &)> note = nullptr;

@@ -128,6 +128,11 @@ public:
   void integer(std::string_view name, int64_t &value, int64_t, int64_t, std::string_view) override {
     parameters.push_back({std::string(name), plan::ParameterKind::Number, value, ""});
   }
+  void option(std::string_view name, int64_t &value, int64_t standard, int64_t low, int64_t high,
+              std::string_view help) override {
+    if (value != standard)
+      integer(name, value, low, high, help);
+  }
   void extent(std::string_view name, int64_t &value, std::string_view) override {
     const bool dynamic = value == kernel::dyn;
     parameters.push_back({std::string(name),

@@ -18,6 +18,11 @@ public:
   virtual void extent(std::string_view name, int64_t &value, std::string_view help) = 0;
   virtual void format(std::string_view name, kernel::Element &value, std::string_view help) = 0;
   virtual void flag(std::string_view name, bool &value, std::string_view help) = 0;
+  // An integer that a plan states only where it is not `standard`.
+  virtual void option(std::string_view name, int64_t &value, int64_t /*standard*/, int64_t low,
+                      int64_t high, std::string_view help) {
+    integer(name, value, low, high, help);
+  }
 };
 
 // The largest extent of a tile that a parameter may ask for.

@@ -71,28 +71,55 @@ static Tile loadB(KernelBuilder &k, const Gemm &p, const View &b, const Scalar &
   return concat(tiles, 0);
 }
 
-// The program's tile of sums; b's columns from `column` on.
-static Tile multiply(KernelBuilder &k, const Gemm &p, const View &a, const View &b,
-                     const Scalar &batch, const TilePlace &place, const Scalar &column) {
+// The place of each of the program's row tiles.
+static std::vector<TilePlace> rowPlaces(const Gemm &p, const TilePlace &place) {
+  std::vector<TilePlace> places = {place};
+  for (int64_t tile = 1; tile < p.rowTiles; ++tile)
+    places.push_back({place.row + tile * p.blockM, place.column, place.rows, place.columns, tile});
+  return places;
+}
+
+// The sums of the program's row tiles; b's columns from `column` on.
+static std::vector<Tile> multiply(KernelBuilder &k, const Gemm &p, const View &a, const View &b,
+                                  const Scalar &batch, const std::vector<TilePlace> &places,
+                                  const Scalar &column) {
   const int matrix = p.batched ? 1 : 0; // the axis of its rows
-  Tile zero = k.zeros(F32, {p.blockM, p.blockN});
+  const std::vector<Value> zeros(places.size(), k.zeros(F32, {p.blockM, p.blockN}));
   Scalar depth = a.dim(matrix + (p.transposeA ? 0 : 1));
   auto share = [&](const Operand &first) {
-    return k.forLoop(first, depth, p.shares * p.blockK, zero, [&](Scalar step, Tile acc) {
-      Tile left = loadA(k, p, a, batch, {place.row, step, p.blockM, p.blockK});
-      return dot(left, loadB(k, p, b, batch, {step, column, p.blockK, p.blockN}), acc,
-                 p.transposeB);
-    });
+    return k.forLoop(first, depth, p.shares * p.blockK, zeros,
+                     [&](Scalar step, std::span<const Value> sums) {
+                       std::vector<Tile> rows;
+                       for (const TilePlace &place : places)
+                         rows.push_back(loadA(k, p, a, batch,
+                                              {place.row, step, p.blockM, p.blockK, place.part}));
+                       Tile columns = loadB(k, p, b, batch, {step, column, p.blockK, p.blockN});
+                       std::vector<Value> next;
+                       for (size_t tile = 0; tile < rows.size(); ++tile)
+                         next.push_back(dot(rows[tile], columns, Tile(sums[tile]), p.transposeB));
+                       return next;
+                     });
   };
-  if (p.shares == 1)
-    return share(0);
-  return k.forLoop(0, p.shares * p.blockK, p.blockK, zero,
-                   [&](Scalar first, Tile total) { return total + share(first); });
+  auto whole = [&] {
+    if (p.shares == 1)
+      return share(0);
+    return k.forLoop(0, p.shares * p.blockK, p.blockK, zeros,
+                     [&](Scalar first, std::span<const Value> totals) {
+                       std::vector<Value> next = share(first);
+                       for (size_t tile = 0; tile < next.size(); ++tile)
+                         next[tile] = Tile(totals[tile]) + Tile(next[tile]);
+                       return next;
+                     });
+  };
+  std::vector<Tile> sums;
+  for (const Value &sum : whole())
+    sums.push_back(Tile(sum));
+  return sums;
 }
 
 Tile gemmTile(KernelBuilder &k, const Gemm &p, const View &a, const View &b, const TilePlace &place,
               const Scalar &column) {
-  return multiply(k, p, a, b, Scalar(), place, column);
+  return multiply(k, p, a, b, Scalar(), {place}, column).front();
 }
 
 static void storeResult(const Gemm &p, const View &out, const Scalar &batch, const TilePlace &place,
@@ -117,18 +144,23 @@ void gemm(KernelBuilder &k, const Gemm &p) {
   p.epilogue.open(k);
   Scalar columns = p.epilogueStore ? b.dim(matrix + (p.transposeB ? 0 : 1)) : out.dim(matrix + 1);
   Scalar rows = p.epilogueStore ? a.dim(matrix + (p.transposeA ? 1 : 0)) : out.dim(matrix);
-  k.grid(ceilDiv(columns, p.blockN), ceilDiv(rows, p.blockM),
+  k.grid(ceilDiv(columns, p.blockN), ceilDiv(rows, p.rowTiles * p.blockM),
          p.batched ? Operand(out.dim(0)) : Operand(1));
   Scalar batch = p.batched ? k.programId(2) : Scalar();
-  TilePlace place = {k.programId(1) * p.blockM, k.programId(0) * p.blockN, p.blockM, p.blockN};
+  TilePlace place = {k.programId(1) * (p.rowTiles * p.blockM), k.programId(0) * p.blockN, p.blockM,
+                     p.blockN};
 
-  p.prologue.begin(k, a, {place.row, k.constant(Index, 0), p.blockM, p.blockK});
-  Tile sum = multiply(k, p, a, b, batch, place, place.column);
-  Tile result = p.epilogue(k, sum, place);
-  if (p.epilogueStore)
-    p.epilogueStore(k, result, place);
-  else
-    storeResult(p, out, batch, place, result);
+  const std::vector<TilePlace> places = rowPlaces(p, place);
+  for (const TilePlace &rows : places)
+    p.prologue.begin(k, a, {rows.row, k.constant(Index, 0), p.blockM, p.blockK, rows.part});
+  const std::vector<Tile> sums = multiply(k, p, a, b, batch, places, place.column);
+  for (size_t tile = 0; tile < sums.size(); ++tile) {
+    Tile result = p.epilogue(k, sums[tile], places[tile]);
+    if (p.epilogueStore)
+      p.epilogueStore(k, result, places[tile]);
+    else
+      storeResult(p, out, batch, places[tile], result);
+  }
 }
 
 void visitMatmul(Gemm &p, FieldVisitor &visitor) {
@@ -156,6 +188,8 @@ void visitFields(Gemm &p, FieldVisitor &visitor) {
   visitMatmul(p, visitor);
   visitor.flag("batched", p.batched, "a batch of matmuls: a, b and out have one axis more");
   visitor.flag("transpose_a", p.transposeA, "a is [K, M]");
+  visitor.option("row_tiles", p.rowTiles, 1, 1, 64,
+                 "tiles of block_m rows that a program multiplies by what it reads of b");
 }
 
 } // namespace sinter::kernels

@@ -24,6 +24,9 @@ struct Gemm {
   bool constantB = false;                   // b is the same in every launch
   int64_t n = kernel::dyn, k = kernel::dyn; // where they are static
   int64_t blockM = 240, blockN = 512, blockK = 128;
+  // Tiles of blockM rows, one below another, that a program multiplies by each tile of b it has
+  // read. A tile's bits are those of a program of its own.
+  int64_t rowTiles = 1;
   int64_t interleave = 0; // rows of b in a row-interleaved group; 0: b is not packed
   // Sums are added up share by share: of so many, share i has each `shares`-th step along K from
   // step i on. K is whole multiples of all shares' steps.

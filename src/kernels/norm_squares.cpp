@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <memory>
 
 namespace sinter::kernels {
@@ -35,7 +36,7 @@ Slot squaresNormSlot(Element weight, int64_t columns) {
   struct State {
     View squares, gain;
     Scalar eps;
-    Tile scale;
+    std::map<int64_t, Tile> scales; // by part
   };
   auto state = std::make_shared<State>();
   Slot slot;
@@ -52,11 +53,11 @@ Slot squaresNormSlot(Element weight, int64_t columns) {
       Tile sums = load(state->squares, {place.row, first}, {place.rows, step});
       return sum + sumNeighbours(sums, place.rows, step, step);
     });
-    state->scale = rsqrt(total / convert(x.dim(1), F32) + state->eps);
+    state->scales[place.part] = rsqrt(total / convert(x.dim(1), F32) + state->eps);
   };
   slot.apply = [state](KernelBuilder &, const Tile &tile, const TilePlace &place) {
     Tile gain = convert(load(state->gain, {0, place.column}, {1, place.columns}), F32);
-    return tile * state->scale * gain;
+    return tile * state->scales.at(place.part) * gain;
   };
   return slot;
 }

@@ -2,6 +2,7 @@
 #include "kernels/rows.h"
 
 #include <limits>
+#include <map>
 #include <memory>
 
 namespace sinter::kernels {
@@ -98,7 +99,7 @@ Slot rmsNormSlot(Element weight, int64_t columns) {
   struct State {
     View gain;
     Scalar eps;
-    Tile scale;
+    std::map<int64_t, Tile> scales; // by part
   };
   auto state = std::make_shared<State>();
   Slot slot;
@@ -113,10 +114,10 @@ Slot rmsNormSlot(Element weight, int64_t columns) {
       Tile value = load(x, {place.row, column}, {place.rows, place.columns});
       return sum + reduceSum(value * value, 1);
     });
-    state->scale = rsqrt(squares / convert(count, F32) + state->eps);
+    state->scales[place.part] = rsqrt(squares / convert(count, F32) + state->eps);
   };
   slot.apply = [state, weight](KernelBuilder &, const Tile &tile, const TilePlace &place) {
-    return tile * state->scale * loadShared(state->gain, weight, place);
+    return tile * state->scales.at(place.part) * loadShared(state->gain, weight, place);
   };
   return slot;
 }

@@ -17,13 +17,15 @@ using kernel::View;
 struct TilePlace {
   Scalar row, column;
   int64_t rows, columns;
+  int64_t part = 0; // which of the program's tiles, of those one below another
 };
 
 // A hole of a kernel source. `declare` runs once, after the kernel's own arguments, and adds
-// arguments of its own; `prepare` runs once before the kernel's loops, where the kernel's header
-// says so, and sees the view that the slot's tiles come from, f32, and the first one's place;
-// `apply` may run several times and maps an f32 tile (or whatever the kernel's header says) to one
-// of the same shape. Empty functions leave the tile as it is.
+// arguments of its own; `prepare` runs once before the kernel's loops for each part of a program,
+// where the kernel's header says so, and sees the view that the slot's tiles come from, f32, and
+// the place of the part's first one; `apply` may run several times and maps an f32 tile (or
+// whatever the kernel's header says) to one of the same shape. Empty functions leave the tile as it
+// is.
 struct Slot {
   std::function<void(KernelBuilder &)> declare;
   std::function<void(KernelBuilder &, const View &, const TilePlace &)> prepare;

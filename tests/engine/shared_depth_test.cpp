@@ -109,6 +109,24 @@ std::vector<std::array<int64_t, 3>> tilesOf(const char *format, int64_t n, int64
   return tiles;
 }
 
+// Sums in another order, or another schedule, would change bits: these differ in their rows alone.
+TEST(SharedDepth, TakesRowsSideBySideWhereNoInstructionMultipliesThem) {
+  const TargetProfile profile = simtProfile();
+  for (const char *format : {"q4_k", "q8_0"}) {
+    const kernels::Gemm alone =
+        chooseGemm(kernel::F32, kernel::block(format), 4096, 4096, MBucket::One,
+                   choosePrecision(profile, Activations::Fastest));
+    std::map<int64_t, int64_t> rowsFrom;
+    for (TokenGemm tile : tilesByTokens(alone, MBucket::One, false, 0, 1, profile)) {
+      rowsFrom[tile.leastTokens] = tile.gemm.rowTiles;
+      EXPECT_TRUE(tile.decided.empty());
+      tile.gemm.rowTiles = 1;
+      EXPECT_EQ(kernelParameters(tile.gemm), kernelParameters(alone));
+    }
+    EXPECT_EQ(rowsFrom, (std::map<int64_t, int64_t>{{1, 1}, {2, 4}, {5, 8}}));
+  }
+}
+
 TEST(SharedDepth, GivesManyTokensTilesOfTheirOwnWhereProgramsAreEnough) {
   using Tile = std::array<int64_t, 3>;
   const auto all = ElementsAre(Tile{9, 16, 128}, Tile{17, 32, 128}, Tile{33, 64, 64});

@@ -525,10 +525,75 @@ TEST(FusedSums, MeetOtherThreadsOnceBehindTheLoop) {
     const KernelCase c = rowCase(format, 1024);
     EXPECT_EQ(inLoops<sched::ShuffleOp>(c, kind), 0) << format;
     EXPECT_EQ(inLoops<sched::BarrierOp>(c, kind), 0) << format;
-    constexpr int64_t kElements = 64; // of a thread, each of which has a sum of its own
+    constexpr int64_t kElements = 64; // of a thread
     EXPECT_GE(inLoops<math::FmaOp>(c, kind), kElements) << format;
   }
 }
+
+// The same kernel with so many rows in a program.
+KernelCase besideOneAnother(KernelCase c, int64_t rows) {
+  c.settings["row_tiles"] = std::to_string(rows);
+  return c;
+}
+
+// In float values that the loop of steps carries. Weights of the next step go around as integers.
+int64_t sumsCarried(const KernelCase &c, const SimtKind &kind) {
+  Scheduled s = schedule(c, kind.facts);
+  EXPECT_TRUE(s.lanes) << s.message;
+  int64_t most = 0;
+  s.lanes->walk([&](scf::ForOp loop) {
+    most =
+        std::max<int64_t>(most, llvm::count_if(loop.getResultTypes(), llvm::IsaPred<Float32Type>));
+  });
+  return most;
+}
+
+TEST(FusedSums, TakeFourRegistersOfEachRow) {
+  const SimtKind kind{"fused", fusedFacts(32)};
+  for (int64_t rows : {1, 8})
+    EXPECT_EQ(sumsCarried(besideOneAnother(rowCase("q4_k", 256), rows), kind), 4 * rows);
+}
+
+TEST(FusedSums, DequantizeWeightsOnceForAllRows) {
+  const SimtKind kind{"fused", fusedFacts(32)};
+  const KernelCase c = rowCase("q4_k", 256);
+  EXPECT_EQ(inLoops<arith::ShRUIOp>(besideOneAnother(c, 8), kind),
+            inLoops<arith::ShRUIOp>(c, kind));
+}
+
+KernelCases besideCases() {
+  return {rowCase("q4_k", 256), rowCase("q8_0", 256), gemmCase("f16", "f16", true, 1, 8, 256)};
+}
+
+class RowTiles : public testing::TestWithParam<SimtKind> {};
+TEST_P(RowTiles, HaveTheBitsOfRowsAlone) {
+  const SimtKind &kind = GetParam();
+  sched::InterpreterOptions options;
+  options.lanes.subgroup = kind.facts.subgroup;
+  options.lanes.maxThreads = kind.facts.maxThreads;
+  options.lanes.maxShared = kind.facts.maxShared;
+  for (const KernelCase &c : besideCases()) {
+    Scheduled alone = schedule(c, kind.facts);
+    ASSERT_TRUE(alone.lanes) << alone.message;
+    Random random(5);
+    const Extents extents = {{"M", 9}, {"N", 11}, {"K", 512}};
+    LaunchArguments arguments =
+        caseArguments(c, kernelOf(alone.source.module()), extents, false, random);
+    const LaunchArguments expected = interpreted(arguments, kernelOf(*alone.lanes), true, options);
+    for (int64_t rows : {4, 8}) {
+      Scheduled beside = schedule(besideOneAnother(c, rows), kind.facts);
+      ASSERT_TRUE(beside.lanes) << beside.message;
+      EXPECT_EQ(
+          firstDifference(interpreted(arguments, kernelOf(*beside.lanes), true, options), expected),
+          "")
+          << c.label << " in tiles of " << rows;
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Kernels, RowTiles,
+                         testing::Values(SimtKind{"fused32", fusedFacts(32)},
+                                         SimtKind{"fused4", fusedFacts(4)}),
+                         [](const auto &info) { return info.param.name; });
 
 // Where a select would choose each address, weights are read without a condition.
 TEST(FusedSums, ReadWeightsOfWholeStepsWithoutConditions) {

@@ -104,6 +104,21 @@ std::vector<TokenGemm> tilesOfTokens(const kernels::Gemm &p, int64_t columns, in
   return tiles;
 }
 
+// Threads hold a step's weights as numbers, and of each row few sums (sched/simt/fold_sums.h): 8
+// rows leave a thread of 64 weights room in 128 registers. A weight of Q4_K takes 10 operations of
+// SPIR-V whatever the rows, and one or two more for each row.
+static std::vector<TokenGemm> rowTilesOf(const kernels::Gemm &p) {
+  constexpr std::pair<int64_t, int64_t> kLeastTokensOfTiles[] = {{2, 4}, {5, 8}};
+  std::vector<TokenGemm> tiles = {{1, p}};
+  if (p.blockM != 1)
+    return tiles;
+  for (auto [leastTokens, rowTiles] : kLeastTokensOfTiles) {
+    tiles.push_back({leastTokens, p});
+    tiles.back().gemm.rowTiles = rowTiles;
+  }
+  return tiles;
+}
+
 std::vector<TokenGemm> tilesByTokens(const kernels::Gemm &p, MBucket rows, bool shares,
                                      int64_t headColumns, int64_t multiple,
                                      const TargetProfile &profile) {
@@ -114,6 +129,8 @@ std::vector<TokenGemm> tilesByTokens(const kernels::Gemm &p, MBucket rows, bool 
       return {std::move(*tile), {kShortPrompt + 1, p}};
     return {{1, p}};
   }
+  if (!shares && !profile.sharesDepth)
+    return rowTilesOf(p);
   if (!shares || !readsWords(p))
     return {{1, p}};
   std::vector<TokenGemm> tiles = tilesOfTokens(p, headColumns, multiple);

@@ -2,6 +2,7 @@
 // its own part of b once.
 #include "tile/mlir_pch.h"
 
+#include "sched/simt/fold_sums.h"
 #include "sched/simt/prefetch_loads.h"
 #include "sched/simt/reduce_dots.h"
 
@@ -110,7 +111,8 @@ void reduceDots(tile::KernelOp kernel, const SimtFacts &facts) {
   for (tile::DotOp dot : rows)
     if (scf::ForOp loop = facts.fusesSums ? loopOfSums(dot) : scf::ForOp()) {
       fuse(dot, loop);
-      kernel->setAttr(kReadsAhead, UnitAttr::get(kernel.getContext()));
+      for (StringRef name : {StringRef(kReadsAhead), StringRef(kFoldsSums)})
+        kernel->setAttr(name, UnitAttr::get(kernel.getContext()));
     } else {
       reduce(dot);
     }

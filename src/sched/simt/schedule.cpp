@@ -9,6 +9,7 @@
 #include "sched/simt/dot_layouts.h"
 #include "sched/simt/expand_blocks.h"
 #include "sched/simt/fold_ranges.h"
+#include "sched/simt/fold_sums.h"
 #include "sched/simt/group_programs.h"
 #include "sched/simt/hoist_loads.h"
 #include "sched/simt/layout.h"
@@ -133,11 +134,13 @@ Result<OwningOpRef<ModuleOp>> scheduleSimt(ModuleOp source, const SimtFacts &fac
       failed(simplify(*module)))
     return fail(Code::Internal, "the distributed form of the kernels could not be simplified");
   bool ahead = false;
-  for (auto kernel : module->getOps<tile::KernelOp>())
+  for (auto kernel : module->getOps<tile::KernelOp>()) {
+    foldSums(kernel);
     if (kernel->hasAttr(kReadsAhead)) {
       prefetchLoads(kernel, facts);
       ahead = true;
     }
+  }
   if ((ahead && failed(simplify(*module))) || failed(verify(*module)))
     return fail(Code::Internal, "the distributed form of the kernels is not well formed");
   return module;

@@ -1,8 +1,9 @@
 # Helpers that turn one folder of src/ into one library, and one main file into one program.
 find_program(SINTER_CCACHE ccache)
 if(SINTER_CCACHE)
-  # The precompiled header is only cacheable with this sloppiness.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+  # The precompiled header is only cacheable with this sloppiness. Depend mode takes what a file includes from the compiler's
+  # own list, and so preprocesses nothing a second time.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_DEPEND=1
     CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${SINTER_CCACHE})
 endif()
 set(SINTER_WARNINGS -Wall -Wextra -Wno-unused-parameter -Werror=return-type -Werror=unused-result)
@@ -32,11 +33,16 @@ function(sinter_layer name)
   target_link_libraries(sinter_${name} ${scope} ${ARG_LIBS} Threads::Threads)
 endfunction()
 
-# A layer that does not include MLIR: it shares the precompiled header of sinter_base.
+# A layer that does not include MLIR: it shares the precompiled header of sinter_base, or above host that of sinter_host.
 function(sinter_plain_layer name)
   sinter_layer(${name} ${ARGN})
+  target_compile_options(sinter_${name} PRIVATE -fpch-instantiate-templates)
   if(name STREQUAL "base")
     target_precompile_headers(sinter_base PRIVATE ${CMAKE_SOURCE_DIR}/src/base/std_pch.h)
+  elseif(name STREQUAL "host")
+    target_precompile_headers(sinter_host PRIVATE ${CMAKE_SOURCE_DIR}/src/host/host_pch.h)
+  elseif(name MATCHES "^(serve|cli)$")
+    target_precompile_headers(sinter_${name} REUSE_FROM sinter_host)
   else()
     target_precompile_headers(sinter_${name} REUSE_FROM sinter_base)
   endif()

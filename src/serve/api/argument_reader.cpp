@@ -12,7 +12,7 @@
 namespace sinter::serve {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string inQuotes(std::string_view text) {
   return '"' + grammar::jsonStringContent(text) + '"';
 }
 
@@ -88,7 +88,7 @@ private:
     if (tags_.tellTexts())
       valueTypes_ = asText.isWhole() ? uint32_t{grammar::kString}
                                      : uint32_t{grammar::kAllTypes & ~grammar::kString};
-    out += (std::exchange(isFirst_, false) ? "" : ", ") + quoted(key) + ": ";
+    out += (std::exchange(isFirst_, false) ? "" : ", ") + inQuotes(key) + ": ";
     used = at + (asText.isWhole() ? asText.bytes : asOther.bytes);
     part_ = Part::Value;
     atLineEnd_ = tags_.textOpen.ends_with('\n');
@@ -171,7 +171,7 @@ public:
 
   void cut(std::string_view /*rest*/, std::string &out) override {
     if (!key_.empty())
-      out += quoted(key_);
+      out += inQuotes(key_);
   }
 
 private:
@@ -199,7 +199,7 @@ private:
       return key_.size() > kMostKeyBytes ? ReadState::Wrong : ReadState::More;
     }
     if (isKey_ && byte == ':') {
-      out += quoted(trim(std::exchange(key_, {})));
+      out += inQuotes(trim(std::exchange(key_, {})));
       isKey_ = false;
     }
     return readMark(byte, out);
@@ -208,7 +208,7 @@ private:
   ReadState readMark(char byte, std::string &out) {
     hasBegun_ = true;
     if (byte == '}' && !trim(key_).empty()) // it has no value
-      out += quoted(trim(key_));
+      out += inQuotes(trim(key_));
     out += byte;
     if (byte == '{' || byte == '[')
       open_ += byte;

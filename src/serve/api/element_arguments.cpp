@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kItem = "item"; // of lists
 
-std::string quoted(std::string_view text) {
+std::string inQuotes(std::string_view text) {
   return '"' + grammar::jsonStringContent(text) + '"';
 }
 
@@ -29,9 +29,9 @@ public:
       open_.back().text += text.substr(at, std::min(tag, close) - at);
       at = std::min(tag, close);
       if (at < text.size() && !takeTag(text, at, at == close))
-        return quoted(text);
+        return inQuotes(text);
     }
-    return open_.size() == 1 ? valueOf(open_.back()) : quoted(text);
+    return open_.size() == 1 ? valueOf(open_.back()) : inQuotes(text);
   }
 
 private:
@@ -59,7 +59,7 @@ private:
     open_.pop_back();
     Element &outer = open_.back();
     outer.parts += outer.parts.empty() ? "" : ", ";
-    outer.parts += outer.isList ? value : quoted(name) + ": " + value;
+    outer.parts += outer.isList ? value : inQuotes(name) + ": " + value;
     return true;
   }
 
@@ -71,7 +71,7 @@ private:
         types_ && found != types_->end() ? found->second : uint32_t{grammar::kAllTypes};
     if (trim(element.text).empty() && (types == grammar::kObject || types == grammar::kArray))
       return types == grammar::kObject ? "{}" : "[]";
-    return types == grammar::kString ? quoted(element.text) : jsonOf(element.text, types);
+    return types == grammar::kString ? inQuotes(element.text) : jsonOf(element.text, types);
   }
 
   const ArgumentTags &tags_;
@@ -129,7 +129,7 @@ private:
       return ReadState::Done;
     }
     key_ = text.substr(open.bytes, end - open.bytes);
-    out += (std::exchange(isFirst_, false) ? "" : ", ") + quoted(key_) + ": ";
+    out += (std::exchange(isFirst_, false) ? "" : ", ") + inQuotes(key_) + ": ";
     const auto known = types_ ? types_->find(key_) : ParameterTypes::const_iterator();
     isText_ = types_ && known != types_->end() && known->second == grammar::kString;
     if (isText_)

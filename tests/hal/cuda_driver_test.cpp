@@ -358,6 +358,17 @@ TEST_F(CudaDriver, ALaunchPassesAddressesThenScalars) {
   EXPECT_EQ(launch.parameters[2], uint64_t(-5));
 }
 
+TEST_F(CudaDriver, ProgramsOfSeveralBlocksMultiplyTheGrid) {
+  fake::library().functions.at("do_nothing").clusterWidth = 8;
+  open();
+  auto nothing = module_->kernel({"do_nothing", 0, 0}).value();
+  ASSERT_TRUE(stream_->launch(*nothing, {2, 3, 1}, {}, {}).has_value());
+  ASSERT_TRUE(stream_->synchronize().has_value());
+  EXPECT_EQ(fake::library().launches.back().grid, (std::array<uint32_t, 3>{16, 3, 1}));
+  EXPECT_THAT(errorOf(stream_->launch(*nothing, {int64_t(1) << 28, 1, 1}, {}, {})).message,
+              HasSubstr("2147483648 programs in dimension 0"));
+}
+
 TEST_F(CudaDriver, KernelsThatWaitByThemselvesMayOverlap) {
   fake::library().version = 12030;
   open();

@@ -34,6 +34,7 @@ struct Function {
   int32_t registers = 24, staticShared = 0, local = 0, maxThreads = 1024;
   std::function<void(const Launch &, uint64_t x, uint64_t y, uint64_t z)> run;
   int32_t maxDynamicShared = 48 << 10;
+  int32_t clusterWidth = 0;
 };
 
 struct Command {
@@ -56,10 +57,10 @@ struct Library {
   uint64_t memoryBytes = uint64_t(1) << 30;
   std::string missing; // a function that the library lacks
   ApiResult initResult = kSuccess;
-  ApiResult failing = kSuccess; // what each call returns, as after a kernel's fault
-  bool hangs = false;           // no command ends
+  ApiResult failing = kSuccess;              // what each call returns, as after a kernel's fault
+  bool hangs = false;                        // no command ends
   std::map<JitOption, uintptr_t> jitOptions; // of the last module
-  std::string assemblerLog;     // not empty: assembling fails with it
+  std::string assemblerLog;                  // not empty: assembling fails with it
   std::map<std::string, Function> functions;
 
   uint64_t allocated = 0;
@@ -255,6 +256,7 @@ inline ApiResult attributeOf(int32_t *value, FunctionAttribute attribute, Functi
       {kFunctionStaticSharedBytes, function.staticShared},
       {kFunctionLocalBytes, function.local},
       {kFunctionRegisters, function.registers},
+      {kFunctionClusterWidth, function.clusterWidth},
       {kFunctionMaxDynamicSharedBytes, function.maxDynamicShared}};
   *value = values.at(attribute);
   return entered();

@@ -73,6 +73,7 @@ enum FunctionAttribute : int32_t {
   kFunctionLocalBytes = 3,
   kFunctionRegisters = 4,
   kFunctionMaxDynamicSharedBytes = 8,
+  kFunctionClusterWidth = 11,
 };
 
 // CUjit_option; the values are passed as pointers.

@@ -49,6 +49,7 @@ struct CudaKernelResources {
   uint64_t staticSharedBytes = 0;
   uint64_t localBytesPerThread = 0; // spilled registers and arrays
   uint32_t maxThreads = 0;          // of one block
+  uint32_t programBlocks = 1;       // that the code asks for: a program is a cluster
 };
 
 // `kernel` was made by a cuda device's module.

@@ -46,6 +46,9 @@ Result<CudaKernelResources> resourcesOf(Context &context, FunctionHandle functio
                 attribute(context, function, kFunctionStaticSharedBytes));
   SINTER_ASSIGN(resources.localBytesPerThread, attribute(context, function, kFunctionLocalBytes));
   SINTER_ASSIGN(const uint64_t threads, attribute(context, function, kFunctionMaxThreads));
+  int32_t blocks = 0; // older drivers have no clusters
+  if (context.api().funcGetAttribute(&blocks, kFunctionClusterWidth, function) == kSuccess)
+    resources.programBlocks = static_cast<uint32_t>(std::max(blocks, 1));
   resources.registersPerThread = static_cast<uint32_t>(registers);
   resources.maxThreads = static_cast<uint32_t>(threads);
   return resources;

@@ -4,6 +4,7 @@
 #include "hal/cuda/cuda_module.h"
 
 #include <cmath>
+#include <limits>
 
 namespace sinter::hal::cuda {
 namespace {
@@ -94,7 +95,11 @@ Result<void> CudaStream::launch(const Kernel &kernel, const Grid &grid,
   SINTER_TRY(checkLaunch(kernel, grid, buffers, scalars));
   if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
     return {};
-  SINTER_TRY(checkGrid(kernel, grid, context_.limits()));
+  const auto &own = static_cast<const CudaKernel &>(kernel);
+  Grid blocks = grid;
+  if (__builtin_mul_overflow(grid[0], int64_t{own.resources().programBlocks}, blocks.data()))
+    blocks[0] = std::numeric_limits<int64_t>::max();
+  SINTER_TRY(checkGrid(kernel, blocks, context_.limits()));
   SINTER_TRY(context_.enter());
   std::array<uint64_t, kMaxParameterBytes / sizeof(uint64_t)> parameters;
   std::size_t count = 0;
@@ -111,7 +116,7 @@ Result<void> CudaStream::launch(const Kernel &kernel, const Grid &grid,
   overlap.value.number = 1;
   LaunchConfig config;
   for (int axis = 0; axis < 3; ++axis)
-    config.grid[axis] = static_cast<uint32_t>(grid[axis]);
+    config.grid[axis] = static_cast<uint32_t>(blocks[axis]);
   config.block[0] = spec.threads;
   config.block[1] = config.block[2] = 1;
   config.sharedBytes = static_cast<uint32_t>(spec.sharedBytes);
@@ -119,8 +124,7 @@ Result<void> CudaStream::launch(const Kernel &kernel, const Grid &grid,
   config.attributes = &overlap;
   config.attributeCount = spec.overlaps && context_.api().overlapsInGraphs ? 1 : 0;
   auto launched = context_.check(
-      context_.api().launchKernelEx(&config, static_cast<const CudaKernel &>(kernel).function(),
-                                    nullptr, count ? extra : nullptr),
+      context_.api().launchKernelEx(&config, own.function(), nullptr, count ? extra : nullptr),
       "cuLaunchKernelEx");
   if (!launched) [[unlikely]]
     return launchFailed(kernel, std::move(launched).error());

@@ -232,6 +232,12 @@ def Sched_ThreadOp : Sched_Op<"thread", [Pure]> {
   let assemblyFormat = "attr-dict";
 }
 
+def Sched_BlockOp : Sched_Op<"block", [Pure]> {
+  let summary = "the number of this thread's block among those of its program (sched.blocks)";
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict";
+}
+
 def Sched_StrideOp : Sched_Op<"stride", [Pure]> {
   let summary = "elements (blocks, along the last axis of a block format) between neighbours of a view's axis";
   let arguments = (ins Sched_View:$view, ConfinedAttr<I32Attr, [IntNonNegative]>:$axis);
@@ -274,6 +280,13 @@ def Sched_SharedLoadOp : Sched_Op<"shared_load", []> {
   let assemblyFormat = "`[` $byte `]` attr-dict `:` type($result)";
 }
 
+def Sched_RemoteLoadOp : Sched_Op<"remote_load", []> {
+  let summary = "as shared_load, of the shared memory of block `block` of the program";
+  let arguments = (ins I32:$block, I32:$byte);
+  let results = (outs Sched_Word:$result);
+  let assemblyFormat = "$block `[` $byte `]` attr-dict `:` type($result)";
+}
+
 def Sched_SharedStoreOp : Sched_Op<"shared_store", []> {
   let summary = "writes a scalar or vector at a byte offset of the block's shared memory where `when`";
   let arguments = (ins Sched_Word:$value, I32:$byte, I1:$when);
@@ -293,6 +306,11 @@ def Sched_SharedMatricesOp : Sched_Op<"shared_matrices", []> {
 
 def Sched_BarrierOp : Sched_Op<"barrier", []> {
   let summary = "waits for all threads of the block; what they wrote to shared memory is seen after it";
+  let assemblyFormat = "attr-dict";
+}
+
+def Sched_ProgramBarrierOp : Sched_Op<"program_barrier", []> {
+  let summary = "waits for all threads of all blocks of the program; what they wrote to their shared memory is seen after it";
   let assemblyFormat = "attr-dict";
 }
 
@@ -343,7 +361,11 @@ def Sched_GroupDotOp : Sched_Op<"group_dot", [AllTypesMatch<["acc", "result"]>]>
 
 def Sched_JoinSharesOp : Sched_Op<"join_shares", []> {
   let summary = "[M, N]: the accumulators [subgroups, M, N] added up in ascending order of subgroups";
-  let arguments = (ins Tile_Tile:$accumulators);
+  let description = [{
+    Where `blocks` is more than 1, so many blocks of the program have accumulators [1, M, N] each, which are added up in
+    ascending order of blocks. The first block alone stores what is made of the result.
+  }];
+  let arguments = (ins Tile_Tile:$accumulators, DefaultValuedAttr<I64Attr, "1">:$blocks);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$accumulators attr-dict `:` type($accumulators) `->` type($result)";
   let hasVerifier = 1;

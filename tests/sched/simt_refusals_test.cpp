@@ -103,6 +103,51 @@ TEST(SimtRefusals, AProgramMustNotReadWhatAnotherOneWrites) {
             "another program writes (in program 1, 0, 0)");
 }
 
+// ---- blocks of a program ----
+
+// Each thread puts its block's number into shared memory, and reads that of a block.
+std::string exchanged(const std::string &barrier, const std::string &block = "%other") {
+  return "%b = sched.block\n%bf = arith.sitofp %b : i32 to f32\n"
+         "%i1 = arith.constant 1 : i32\n%other = arith.subi %i1, %b : i32\n" +
+         share("%bf", "%s4") + barrier + "%r = sched.remote_load " + block + "[%s4] : f32\n";
+}
+const std::string kProgramBarrier = "sched.program_barrier\n";
+
+TEST(SimtBlocks, BlocksOfAProgramReadOneAnothersSharedMemory) {
+  const std::string body = exchanged(kProgramBarrier) +
+                           "%i4b = arith.muli %b, %i16 : i32\n%at = arith.addi %i4b, %s4 : i32\n"
+                           "%ati = arith.index_castui %at : i32 to index\n" +
+                           store("%r", "%y", "%ati");
+  const SimtOutcome outcome = runBody(body, {.blocks = 2});
+  EXPECT_EQ(outcome.message, "succeeded");
+  const std::vector<float> first(outcome.y.begin(), outcome.y.begin() + 8);
+  EXPECT_EQ(first, (std::vector<float>{1, 1, 1, 1, 0, 0, 0, 0}));
+}
+
+TEST(SimtRefusals, ReadingAnotherBlocksWritesNeedsABarrierOfTheProgram) {
+  EXPECT_EQ(runBody(exchanged(kBarrier), {.blocks = 2}).message,
+            "kernel.mlir:28:6: 'sched.remote_load' of thread 0 reads byte 0 of shared memory, "
+            "which thread 4 writes in the same barrier interval (in program 0, 0, 0)");
+}
+
+TEST(SimtRefusals, OverwritingWhatAnotherBlockReadsNeedsABarrierOfTheProgram) {
+  const std::string body = exchanged(kProgramBarrier) + kBarrier + share("%f1", "%s4");
+  EXPECT_EQ(runBody(body, {.blocks = 2}).message,
+            "kernel.mlir:30:1: 'sched.shared_store' of thread 0 writes byte 0 of shared memory, "
+            "which thread 4 reads in the same barrier interval (in program 0, 0, 0)");
+}
+
+TEST(SimtRefusals, ReadingABlockThatIsNotThere) {
+  EXPECT_EQ(runBody(exchanged(kProgramBarrier, "%i4"), {.blocks = 2}).message,
+            "kernel.mlir:28:6: 'sched.remote_load' reads block 4 of a program of 2 (in program 0, "
+            "0, 0)");
+}
+
+TEST(SimtRefusals, ProgramsOfMoreThreadsThanTheInterpreterHas) {
+  EXPECT_THAT(runBody(kBarrier, {.threads = 256, .blocks = 8}).message,
+              testing::HasSubstr("has programs of 8 blocks of 256 threads, expected 1024 threads"));
+}
+
 // ---- places ----
 
 TEST(SimtRefusals, ALoadBeyondItsArgument) {

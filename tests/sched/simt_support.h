@@ -7,11 +7,12 @@
 
 namespace sinter::sched {
 
-/// Threads, shared bytes and programs of a kernel around a body.
+/// Threads, shared bytes and programs of a kernel around a body, and blocks of each program.
 struct Block {
   int64_t threads = 4;
   int64_t shared = 64;
   int64_t programs = 1;
+  int64_t blocks = 1;
 };
 
 /// A kernel with %x: 16 f32 in, %y: 16 f32 out, %z: 16 f32 inout and these names: constants %c0,
@@ -21,6 +22,7 @@ inline std::string simtKernel(const std::string &body, const Block &block = {}) 
   return "tile.kernel @k(%x: !tile.view<16xf32, in>, %y: !tile.view<16xf32, out>, "
          "%z: !tile.view<16xf32, inout>) attributes {sched.threads = " +
          std::to_string(block.threads) + " : i64, sched.shared = " + std::to_string(block.shared) +
+         " : i64, sched.blocks = " + std::to_string(block.blocks) +
          " : i64} {\n"
          "%c0 = arith.constant 0 : index\n"
          "%c1 = arith.constant 1 : index\n"

@@ -21,22 +21,31 @@ Result<void> SimtExtension::checkKernel(tile::KernelOp kernel) {
     auto integer = kernel->getAttrOfType<IntegerAttr>(name);
     return integer ? integer.getInt() : 0;
   };
-  threads_ = attribute(kThreadsName);
+  blockThreads_ = attribute(kThreadsName);
+  const int64_t blocks = blocksOf(kernel);
+  threads_ = blockThreads_ * blocks;
   kernel.walk([&](Operation *op) {
     isAsynchronous_ |= isa<CopyAsyncOp, MatrixAsyncOp, MatrixTileAsyncOp>(op);
     overlapsLaunches_ |= isa<AwaitLaunchesOp>(op);
   });
-  shared_.emplace(static_cast<uint64_t>(attribute(kSharedName)), isAsynchronous_);
+  shared_.clear();
+  for (int64_t block = 0; block < blocks; ++block)
+    shared_.emplace_back(static_cast<uint64_t>(attribute(kSharedName)), isAsynchronous_,
+                         block * blockThreads_, blockThreads_);
   number_ = Tile({tile::ElementKind::Int, 32, 4}, shapeOf(SimtWord(), true), nullptr);
-  for (int64_t thread = 0; thread < threads_; ++thread)
-    tile::writeInts(number_, thread, static_cast<uint64_t>(thread));
+  block_ = Tile({tile::ElementKind::Int, 32, 4}, shapeOf(SimtWord(), true), nullptr);
+  for (int64_t thread = 0; thread < threads_; ++thread) {
+    tile::writeInts(number_, thread, static_cast<uint64_t>(thread % blockThreads_));
+    tile::writeInts(block_, thread, static_cast<uint64_t>(blockOf(thread)));
+  }
   return {};
 }
 
 void SimtExtension::beginProgram() {
   clock_.beginProgram();
   hasAwaited_ = !overlapsLaunches_;
-  shared_->beginProgram();
+  for (SharedMemory &shared : shared_)
+    shared.beginProgram();
   accumulators_.beginProgram();
   opaque_.clear();
 }
@@ -45,7 +54,9 @@ Result<void> SimtExtension::endProgram() {
   if (!hasAwaited_)
     return fail(Code::InvalidArgument,
                 "a program ends without sched.await_launches, which its kernel has");
-  Operation *op = shared_->copyInFlight();
+  Operation *op = nullptr;
+  for (const SharedMemory &shared : shared_)
+    op = op ? op : shared.copyInFlight();
   if (!op)
     op = accumulators_.matmulInFlight();
   if (op)
@@ -72,6 +83,10 @@ Result<Step> SimtExtension::execute(Operation &op, Task &task) {
     clock_.barrier();
     return Step::Done;
   }
+  if (isa<ProgramBarrierOp>(op)) {
+    clock_.programBarrier();
+    return Step::Done;
+  }
   SINTER_TRY(checkFlights(op, task));
   SINTER_TRY(dispatch(op, task));
   noteRegisters(op, task);
@@ -83,6 +98,10 @@ Result<void> SimtExtension::dispatch(Operation &op, Task &task) {
     task.bind(op.getResult(0), number_);
     return {};
   }
+  if (isa<BlockOp>(op)) {
+    task.bind(op.getResult(0), block_);
+    return {};
+  }
   return TypeSwitch<Operation *, Result<void>>(&op)
       .Case([&](StrideOp stride) { return readStride(stride, task); })
       .Case([&](ViewLoadOp load) { return viewLoad(load, task); })
@@ -90,15 +109,22 @@ Result<void> SimtExtension::dispatch(Operation &op, Task &task) {
       .Case([&](PermuteBytesOp permute) { return permuteBytes(permute, task); })
       .Case([&](ViewStoreOp store) { return viewStore(store, task); })
       .Case([&](SharedLoadOp load) { return sharedLoad(load, task); })
+      .Case([&](RemoteLoadOp load) { return remoteLoad(load, task); })
       .Case([&](SharedStoreOp store) { return sharedStore(store, task); })
       .Case([&](SharedMatricesOp load) { return sharedMatrices(load, task); })
       .Case([&](ShuffleOp shuffle) { return this->shuffle(shuffle, task); })
       .Case([&](MatrixOp matrix) { return multiply(matrix, task); })
       .Case([&](CopyAsyncOp copy) { return startCopy(copy, task); })
       .Case([&](AwaitLaunchesOp) { return hasAwaited_ = true, Result<void>(); })
-      .Case([&](CopyCommitOp) { return shared_->commitCopies(), Result<void>(); })
+      .Case([&](CopyCommitOp) {
+        for (SharedMemory &shared : shared_)
+          shared.commitCopies();
+        return Result<void>();
+      })
       .Case([&](CopyWaitOp wait) {
-        return shared_->waitForCopies(clock_, wait.getPending()), Result<void>();
+        for (SharedMemory &shared : shared_)
+          shared.waitForCopies(clock_, wait.getPending());
+        return Result<void>();
       })
       .Case([&](MatrixFenceOp) { return accumulators_.fence(), Result<void>(); })
       .Case([&](MatrixAsyncOp matrix) { return startMatmul(matrix, task); })

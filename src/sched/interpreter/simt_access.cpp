@@ -119,21 +119,38 @@ Result<void> SimtExtension::viewStore(ViewStoreOp op, Task &task) {
   return {};
 }
 
-Result<void> SimtExtension::sharedLoad(SharedLoadOp op, Task &task) {
-  SimtAccess access{*op, task, clock_};
-  SINTER_ASSIGN(Tile places, expanded(*op, op.getByte(), task));
-  SINTER_ASSIGN(Tile out, allocate(*op, op.getType(), true, task));
-  size_t size = simtWordOf(op.getType())->bytes();
+Result<void> SimtExtension::loadShared(Operation &op, mlir::Value byte,
+                                       function_ref<int64_t(int64_t)> blockOf, Task &task) {
+  SimtAccess access{op, task, clock_};
+  const Type type = op.getResult(0).getType();
+  SINTER_ASSIGN(Tile places, expanded(op, byte, task));
+  SINTER_ASSIGN(Tile out, allocate(op, type, true, task));
+  size_t size = simtWordOf(type)->bytes();
   for (int64_t thread = 0; thread < threads_; ++thread) {
     MutableArrayRef<std::byte> word(out.data() + thread * size, size);
-    SINTER_ASSIGN(bool written, shared_->load(access, thread, places.signedAt(thread), word));
+    SharedMemory &shared = shared_[static_cast<size_t>(blockOf(thread))];
+    SINTER_ASSIGN(bool written, shared.load(access, thread, places.signedAt(thread), word));
     if (written)
       continue;
-    SINTER_TRY(reportUnwritten(*op, thread, places.signedAt(thread), size, task));
+    SINTER_TRY(reportUnwritten(op, thread, places.signedAt(thread), size, task));
     poison(out, thread);
   }
-  task.bind(op.getResult(), std::move(out));
+  task.bind(op.getResult(0), std::move(out));
   return {};
+}
+
+Result<void> SimtExtension::sharedLoad(SharedLoadOp op, Task &task) {
+  return loadShared(*op, op.getByte(), [&](int64_t thread) { return blockOf(thread); }, task);
+}
+
+Result<void> SimtExtension::remoteLoad(RemoteLoadOp op, Task &task) {
+  SINTER_ASSIGN(Tile blocks, expanded(*op, op.getBlock(), task));
+  for (int64_t thread = 0; thread < threads_; ++thread)
+    if (const uint64_t block = blocks.unsignedAt(thread); block >= shared_.size())
+      return task.fail(*op, Code::InvalidArgument,
+                       "reads block " + Twine(block) + " of a program of " + Twine(shared_.size()));
+  auto blockOf = [&](int64_t thread) { return static_cast<int64_t>(blocks.unsignedAt(thread)); };
+  return loadShared(*op, op.getByte(), blockOf, task);
 }
 
 Result<void> SimtExtension::reportUnwritten(Operation &op, int64_t thread, int64_t at, size_t size,
@@ -154,8 +171,8 @@ Result<void> SimtExtension::sharedMatrices(SharedMatricesOp op, Task &task) {
   std::vector<Row> rows(threads_);
   for (int64_t thread = 0; thread < threads_; ++thread) {
     int64_t at = places.signedAt(thread);
-    SINTER_ASSIGN(bool written, shared_->load(access, thread, at, rows[thread]));
-    SINTER_TRY(shared_->load(access, thread ^ 1, at, rows[thread]));
+    SINTER_ASSIGN(bool written, sharedOf(thread).load(access, thread, at, rows[thread]));
+    SINTER_TRY(sharedOf(thread).load(access, thread ^ 1, at, rows[thread]));
     if (written)
       continue;
     SINTER_TRY(reportUnwritten(*op, thread, at, kPieceBytes, task));
@@ -191,8 +208,8 @@ Result<void> SimtExtension::sharedStore(SharedStoreOp op, Task &task) {
   size_t size = simtWordOf(op.getValue().getType())->bytes();
   for (int64_t thread = 0; thread < threads_; ++thread)
     if (when.unsignedAt(thread))
-      SINTER_TRY(shared_->store(access, thread, places.signedAt(thread),
-                                {value.data() + thread * size, size}));
+      SINTER_TRY(sharedOf(thread).store(access, thread, places.signedAt(thread),
+                                        {value.data() + thread * size, size}));
   return {};
 }
 

@@ -98,7 +98,7 @@ Result<void> SimtExtension::startCopy(CopyAsyncOp op, Task &task) {
       SINTER_TRY(memory->load(access, thread, places.signedAt(thread), kPieceBytes, piece));
       task.engine().statistics.bytesLoaded += kPieceBytes;
     }
-    SINTER_TRY(shared_->startCopy(access, thread, shared.signedAt(thread), piece));
+    SINTER_TRY(sharedOf(thread).startCopy(access, thread, shared.signedAt(thread), piece));
   }
   return {};
 }
@@ -141,7 +141,7 @@ Result<Tile> SimtExtension::operandOf(const SimtAccess &access, const MatmulRead
 Result<void> SimtExtension::readPiece(const SimtAccess &access, const MatmulRead &read, int64_t at,
                                       int64_t row, StringRef name,
                                       MutableArrayRef<std::byte> piece) {
-  SINTER_ASSIGN(bool written, shared_->readForMatmul(access, read, at, piece));
+  SINTER_ASSIGN(bool written, sharedOf(read.firstThread).readForMatmul(access, read, at, piece));
   if (written)
     return {};
   if (options_.unwritten == UnwrittenReads::Report)
@@ -256,7 +256,8 @@ Result<void> SimtExtension::fly(Operation &op, InFlightAccumulators accumulators
 
 Result<void> SimtExtension::waitForMatmuls(MatrixWaitOp op, Task &task) {
   accumulators_.wait(op.getCommit(), op.getPending());
-  shared_->endMatmuls(clock_, accumulators_.ended());
+  for (SharedMemory &shared : shared_)
+    shared.endMatmuls(clock_, accumulators_.ended());
   const AccumulatorsInFlight::Held *held = heldOf(op.getAcc(), task);
   if (!held) {
     task.bind(op.getResult(), Tile(*valueOf(op.getAcc(), task).tile));

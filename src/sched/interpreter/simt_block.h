@@ -65,6 +65,12 @@ private:
   Result<void> permuteBytes(PermuteBytesOp op, tile::Task &task) const;
   Result<void> viewStore(ViewStoreOp op, tile::Task &task);
   Result<void> sharedLoad(SharedLoadOp op, tile::Task &task);
+  Result<void> remoteLoad(RemoteLoadOp op, tile::Task &task);
+  /// The value at each thread's place in the shared memory of the block that `blockOf` gives.
+  Result<void> loadShared(mlir::Operation &op, mlir::Value byte,
+                          llvm::function_ref<int64_t(int64_t)> blockOf, tile::Task &task);
+  int64_t blockOf(int64_t thread) const { return thread / blockThreads_; }
+  SharedMemory &sharedOf(int64_t thread) { return shared_[static_cast<size_t>(blockOf(thread))]; }
   Result<void> reportUnwritten(mlir::Operation &op, int64_t thread, int64_t at, size_t size,
                                tile::Task &task) const;
   Result<void> sharedMatrices(SharedMatricesOp op, tile::Task &task);
@@ -108,12 +114,12 @@ private:
   Result<void> takeAccumulators(AccTakeOp op, tile::Task &task);
 
   const InterpreterOptions &options_;
-  int64_t threads_ = 1;
-  tile::Tile number_; // of each thread
+  int64_t threads_ = 1, blockThreads_ = 1; // of a program, and of each of its blocks
+  tile::Tile number_, block_;              // of each thread
   ThreadClock clock_;
   bool isAsynchronous_ = false; // has copies or matmuls that threads need not wait for
   bool overlapsLaunches_ = false, hasAwaited_ = true;
-  std::optional<SharedMemory> shared_;
+  std::vector<SharedMemory> shared_; // of each block
   AccumulatorsInFlight accumulators_;
   std::map<uint64_t, tile::Tile> opaque_; // fragments by number, as the table lays them out
   llvm::DenseMap<mlir::Value, std::unique_ptr<ViewMemory>> views_;

@@ -12,8 +12,10 @@ namespace sinter::sched {
 struct ThreadClock {
   uint64_t now = 0;
   uint64_t program = 0; // the first interval of the program that runs
-  void beginProgram() { program = ++now; }
+  uint64_t apart = 0;   // the first one since all of its blocks have waited for one another
+  void beginProgram() { apart = program = ++now; }
   void barrier() { ++now; }
+  void programBarrier() { apart = ++now; }
 };
 
 /// One operation on memory, for messages.

@@ -38,7 +38,7 @@ Result<Tile> SimtExtension::rowsOf(const SimtAccess &access, int64_t first, int6
     for (int64_t byte = 0; byte < bytes; byte += kPieceBytes) {
       int64_t at = place + row * rowBytes + byte, thread = first + row % lanes;
       MutableArrayRef<std::byte> piece(out.data() + row * bytes + byte, kPieceBytes);
-      SINTER_ASSIGN(bool written, shared_->load(access, thread, at, piece));
+      SINTER_ASSIGN(bool written, sharedOf(thread).load(access, thread, at, piece));
       if (written)
         continue;
       SINTER_TRY(reportUnwritten(access.op, thread, at, kPieceBytes, task));
@@ -95,8 +95,8 @@ Result<void> SimtExtension::takeAccumulators(AccTakeOp op, Task &task) {
       for (int64_t byte = 0; byte < bytes; byte += kPieceBytes) {
         MutableArrayRef<std::byte> piece(out.data() + (first + lane) * bytes + byte, kPieceBytes);
         int64_t place = at + lane * bytes + byte;
-        SINTER_TRY(shared_->store(access, first + lane, place, piece));
-        SINTER_TRY(shared_->load(access, first + lane, place, piece));
+        SINTER_TRY(sharedOf(first).store(access, first + lane, place, piece));
+        SINTER_TRY(sharedOf(first).load(access, first + lane, place, piece));
       }
   }
   task.bind(op.getResult(), std::move(out));

@@ -34,8 +34,8 @@ static std::string placeText(Operation &op) {
 
 static const char *const kSameInterval = " in the same barrier interval";
 
-SharedMemory::SharedMemory(uint64_t bytes, bool asynchronous)
-    : bytes_(bytes), log_(bytes),
+SharedMemory::SharedMemory(uint64_t bytes, bool asynchronous, int64_t firstThread, int64_t threads)
+    : bytes_(bytes), firstThread_(firstThread), threads_(threads), log_(bytes),
       pieces_(asynchronous ? llvm::divideCeil(bytes, uint64_t(kPieceBytes)) : 0) {}
 
 void SharedMemory::beginProgram() {
@@ -96,7 +96,7 @@ Result<void> SharedMemory::checkWrite(const SimtAccess &access, int64_t thread, 
   if (writer.interval == now && writer.thread != thread)
     return race(access, ofThread(thread), verb, byte,
                 writerText(byte, writer.thread) + " writes" + kSameInterval);
-  if (reader.interval == now && reader.thread != thread)
+  if (reader.interval >= since(access.clock, thread, reader.thread) && reader.thread != thread)
     return race(access, ofThread(thread), verb, byte,
                 readerText(byte, reader.thread, now) + " reads" + kSameInterval);
   return {};
@@ -113,7 +113,7 @@ Result<bool> SharedMemory::load(const SimtAccess &access, int64_t thread, int64_
     SINTER_TRY(checkLanded(access, ofThread(thread), "reads", byte));
     AccessLog::Entry writer = log_.writer(byte);
     written &= writer.interval >= access.clock.program;
-    if (writer.interval == access.clock.now && writer.thread != thread)
+    if (writer.interval >= since(access.clock, thread, writer.thread) && writer.thread != thread)
       return race(access, ofThread(thread), "reads", byte,
                   writerText(byte, writer.thread) + " writes" + kSameInterval);
     log_.read(byte, thread, access.clock.now);

@@ -22,7 +22,8 @@ struct MatmulRead {
 class SharedMemory {
 public:
   /// `asynchronous`: whether the kernel has copies or matmuls that threads need not wait for.
-  SharedMemory(uint64_t bytes, bool asynchronous);
+  /// `threads` from `firstThread` on are the block's own; others of its program may read.
+  SharedMemory(uint64_t bytes, bool asynchronous, int64_t firstThread, int64_t threads);
   void beginProgram();
 
   /// Whether every byte was written by this program.
@@ -65,6 +66,13 @@ private:
     uint64_t at, group;
     std::array<std::byte, kPieceBytes> piece;
   };
+  bool isOwn(int64_t thread) const {
+    return thread - firstThread_ < threads_ && thread >= firstThread_;
+  }
+  /// The first interval that no barrier parts from now for these two threads.
+  uint64_t since(const ThreadClock &clock, int64_t one, int64_t other) const {
+    return isOwn(one) == isOwn(other) ? clock.now : clock.apart;
+  }
   Piece *pieceOf(uint64_t byte) { return pieces_.empty() ? nullptr : &pieces_[byte / kPieceBytes]; }
   /// The piece, which the next program finds as new.
   Piece *touch(uint64_t byte);
@@ -76,6 +84,7 @@ private:
                           uint64_t byte);
 
   std::vector<std::byte> bytes_;
+  int64_t firstThread_, threads_;
   AccessLog log_;
   std::vector<Piece> pieces_;         // empty where nothing is asynchronous
   std::vector<uint64_t> touched_;     // pieces that are not new

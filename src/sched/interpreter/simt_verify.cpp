@@ -57,13 +57,17 @@ private:
   }
 
   LogicalResult readAttributes() {
-    int64_t shared = 0;
-    if (failed(readAttribute(kThreadsName, threads_)) || failed(readAttribute(kSharedName, shared)))
+    int64_t shared = 0, blocks = 1;
+    if (failed(readAttribute(kThreadsName, threads_)) ||
+        failed(readAttribute(kSharedName, shared)) || failed(readAttribute(kBlocksName, blocks)))
       return failure();
     int64_t most = std::min<int64_t>(facts_.maxThreads, 1024);
     if (threads_ < 1 || !llvm::isPowerOf2_64(threads_) || threads_ > most)
       return kernel_.emitOpError() << "has blocks of " << threads_
                                    << " threads, expected a power of two of at most " << most;
+    if (blocks < 1 || blocks > std::max<int64_t>(1, 1024 / threads_))
+      return kernel_.emitOpError() << "has programs of " << blocks << " blocks of " << threads_
+                                   << " threads, expected 1024 threads at most";
     if (shared < 0 || shared > facts_.maxShared)
       return kernel_.emitOpError()
              << "needs " << shared << " bytes of shared memory, expected 0 to " << facts_.maxShared;
@@ -75,8 +79,8 @@ private:
       return failure();
     if (isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect()) ||
         isa<scf::ForOp, scf::IfOp, scf::YieldOp, vector::FromElementsOp, tile::GridOp,
-            tile::ProgramIdOp, ThreadOp, TableLoadOp, PermuteBytesOp, BarrierOp, CopyCommitOp,
-            MatrixFenceOp>(op))
+            tile::ProgramIdOp, ThreadOp, BlockOp, TableLoadOp, PermuteBytesOp, BarrierOp,
+            ProgramBarrierOp, CopyCommitOp, MatrixFenceOp>(op))
       return success();
     if (isa<AwaitLaunchesOp>(op))
       return success();
@@ -96,6 +100,7 @@ private:
                               true);
         })
         .Case([&](SharedLoadOp load) { return verifyWord(load, load.getType()); })
+        .Case([&](RemoteLoadOp load) { return verifyWord(load, load.getType()); })
         .Case([&](SharedStoreOp store) { return verifyWord(store, store.getValue().getType()); })
         .Case([&](SharedMatricesOp load) { return verifyMatrices(load); })
         .Case([&](ShuffleOp shuffle) { return verifyShuffle(shuffle); })

@@ -7,6 +7,11 @@ using namespace mlir;
 
 namespace sinter::sched {
 
+int64_t blocksOf(tile::KernelOp kernel) {
+  auto blocks = kernel->getAttrOfType<IntegerAttr>(kBlocksName);
+  return blocks ? blocks.getInt() : 1;
+}
+
 FailureOr<int64_t> threadsOf(tile::KernelOp kernel, int64_t most) {
   auto threads = kernel->getAttrOfType<IntegerAttr>(kThreadsName);
   if (!threads || threads.getInt() < 1 || threads.getInt() > most ||

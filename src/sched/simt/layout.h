@@ -9,6 +9,9 @@ namespace sinter::sched {
 /// Attributes of a kernel in SIMT IR: threads of a block, and bytes of its shared memory.
 inline constexpr llvm::StringLiteral kThreadsName = "sched.threads";
 inline constexpr llvm::StringLiteral kSharedName = "sched.shared";
+/// Blocks of each program, which read one another's shared memory; 1 where it is not there.
+inline constexpr llvm::StringLiteral kBlocksName = "sched.blocks";
+int64_t blocksOf(tile::KernelOp kernel);
 /// The threads of a block; a diagnostic unless they are a power of two of at most `most`.
 mlir::FailureOr<int64_t> threadsOf(tile::KernelOp kernel, int64_t most);
 

@@ -37,6 +37,8 @@ static bool isNotNegative(Value value, int steps) {
   Operation *op = value.getDefiningOp();
   if (isa<tile::ProgramIdOp, tile::DimOp>(op))
     return true;
+  if (isa<arith::IndexCastUIOp>(op))
+    return op->getOperand(0).getType().isInteger(32);
   if (isa<arith::MaxSIOp>(op))
     return areNotNegative(op->getOperand(0), steps) || areNotNegative(op->getOperand(1), steps);
   return isa<arith::AddIOp, arith::MulIOp, arith::MinSIOp, arith::DivUIOp, arith::RemUIOp,

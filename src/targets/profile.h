@@ -45,6 +45,7 @@ struct TargetProfile {
   // What an instruction multiplies then beside unquantized weights, and beside quantized ones in
   // words.
   sched::DepthTile unquantizedTile, wordsTile;
+  int64_t programBlocks = 1; // thread blocks of one program that can share K, at most
 };
 
 } // namespace sinter::targets

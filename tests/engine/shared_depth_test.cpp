@@ -98,14 +98,24 @@ TEST(SharedDepth, TakesWholeInstructions) {
   EXPECT_EQ(parts(2), 32) << "a part's columns are one instruction's";
 }
 
-// (tokens from which on, tile) of such weights.
-std::vector<std::array<int64_t, 3>> tilesOf(const char *format, int64_t n, int64_t k,
+// Its target, whose programs have at most so many blocks.
+TargetProfile sharingTarget(int64_t programBlocks) {
+  TargetProfile profile;
+  profile.unquantizedTile = kUnquantizedTile;
+  profile.programBlocks = programBlocks;
+  return profile;
+}
+
+// (tokens from which on, tile, blocks that share K) of such weights.
+std::vector<std::array<int64_t, 4>> tilesOf(kernel::Element weights, int64_t n, int64_t k,
                                             int64_t columns = 0, int64_t multiple = 1,
-                                            const MatmulPrecision &rules = kSharing) {
-  std::vector<std::array<int64_t, 3>> tiles;
-  for (const TokenGemm &tile :
-       tilesOfTokens(shared(kernel::block(format), n, k, columns, rules), columns, multiple))
-    tiles.push_back({tile.leastTokens, tile.gemm.blockM, tile.gemm.blockN});
+                                            const MatmulPrecision &rules = kSharing,
+                                            int64_t programBlocks = 1) {
+  std::vector<std::array<int64_t, 4>> tiles;
+  for (const TokenGemm &tile : tilesOfTokens(shared(weights, n, k, columns, rules), columns,
+                                             multiple, sharingTarget(programBlocks)))
+    tiles.push_back({tile.leastTokens, tile.gemm.blockM, tile.gemm.blockN,
+                     tile.decided.empty() ? 1 : tile.decided.front().second});
   return tiles;
 }
 
@@ -128,24 +138,45 @@ TEST(SharedDepth, TakesRowsSideBySideWhereNoInstructionMultipliesThem) {
 }
 
 TEST(SharedDepth, GivesManyTokensTilesOfTheirOwnWhereProgramsAreEnough) {
-  using Tile = std::array<int64_t, 3>;
-  const auto all = ElementsAre(Tile{9, 16, 128}, Tile{17, 32, 128}, Tile{33, 64, 64});
-  EXPECT_THAT(tilesOf("q4_k", 28672, 4096), all);
-  EXPECT_THAT(tilesOf("q4_k", 28672, 4096, 0, 64), all);
-  EXPECT_THAT(tilesOf("q8_0", 6144, 4096), ElementsAre(Tile{33, 32, 64}));
-  EXPECT_THAT(tilesOf("q4_k", 28672, 4096, 0, 1, sharingSquares()),
-              ElementsAre(Tile{17, 32, 128}, Tile{33, 64, 64}))
+  using Tile = std::array<int64_t, 4>;
+  const auto q4_k = kernel::block("q4_k"), q8_0 = kernel::block("q8_0");
+  const auto all = ElementsAre(Tile{9, 16, 128, 1}, Tile{17, 32, 128, 1}, Tile{33, 64, 64, 1});
+  EXPECT_THAT(tilesOf(q4_k, 28672, 4096), all);
+  EXPECT_THAT(tilesOf(q4_k, 28672, 4096, 0, 64), all);
+  EXPECT_THAT(tilesOf(q8_0, 6144, 4096), ElementsAre(Tile{33, 32, 64, 1}));
+  EXPECT_THAT(tilesOf(q4_k, 28672, 4096, 0, 1, sharingSquares()),
+              ElementsAre(Tile{17, 32, 128, 1}, Tile{33, 64, 64, 1}))
       << "an instruction has 16";
-  EXPECT_THAT(tilesOf("q8_0", 4096, 14336), ElementsAre()) << "too few programs";
-  EXPECT_THAT(tilesOf("q4_k", 28672, 256), ElementsAre()) << "one share alone";
-  EXPECT_THAT(tilesOf("q4_k", 28672, 4096, 0, 48), ElementsAre()) << "columns fit no tile";
+  EXPECT_THAT(tilesOf(kernel::F16, 28672, 4096),
+              ElementsAre(Tile{17, 32, 128, 1}, Tile{33, 64, 128, 1}));
+  EXPECT_THAT(tilesOf(q8_0, 4096, 14336), ElementsAre()) << "too few programs";
+  EXPECT_THAT(tilesOf(q4_k, 28672, 256), ElementsAre()) << "one share alone";
+  EXPECT_THAT(tilesOf(q4_k, 28672, 4096, 0, 48), ElementsAre()) << "columns fit no tile";
+}
+
+TEST(SharedDepth, GivesSharesOfFewColumnsBlocksOfTheirOwn) {
+  using Tile = std::array<int64_t, 4>;
+  constexpr int64_t kBlocks = 8;
+  for (int64_t k : {4096, 14336})
+    EXPECT_THAT(tilesOf(kernel::block("q8_0"), 4096, k, 0, 1, kSharing, kBlocks),
+                ElementsAre(Tile{17, 32, 128, 8}, Tile{33, 64, 64, 8}))
+        << k;
+  EXPECT_THAT(tilesOf(kernel::F16, 4096, 4096, 0, 1, kSharing, kBlocks),
+              ElementsAre(Tile{17, 32, 128, 8}, Tile{33, 64, 128, 8}));
+  EXPECT_THAT(tilesOf(kernel::block("q8_0"), 6144, 4096, 0, 1, kSharing, kBlocks),
+              ElementsAre(Tile{17, 32, 128, 8}, Tile{33, 32, 64, 1}))
+      << "programs enough need no other blocks";
+  EXPECT_THAT(tilesOf(kernel::block("q8_0"), 4096, 4096, 0, 1, kSharing, 4), ElementsAre())
+      << "fewer blocks than shares";
+  EXPECT_THAT(tilesOf(kernel::block("q8_0"), 512, 4096, 0, 1, kSharing, kBlocks), ElementsAre())
+      << "too few programs all the same";
 }
 
 TEST(SharedDepth, KeepsSharesOfKInTilesOfManyTokens) {
   for (const char *format : {"q8_0", "q4_0", "q4_k", "q6_k", "mxfp4", "nvfp4"})
     for (int64_t k : {2048, 3072, 4096, 5120, 14336}) {
       const kernels::Gemm p = shared(kernel::block(format), 32768, k);
-      for (const TokenGemm &tile : tilesOfTokens(p, 0, 1)) {
+      for (const TokenGemm &tile : tilesOfTokens(p, 0, 1, sharingTarget(1))) {
         EXPECT_EQ(p.blockK % (tile.gemm.shares * tile.gemm.blockK), 0) << format << " " << k;
         EXPECT_EQ(k % (tile.gemm.shares * tile.gemm.blockK), 0) << format << " " << k;
       }

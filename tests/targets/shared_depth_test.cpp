@@ -3,6 +3,7 @@
 #include "tile/mlir_pch.h"
 
 #include "numeric/formats/word_packing.h"
+#include "sched/simt/decisions.h"
 #include "sched/simt/layout.h"
 #include "sched/simt/schedule.h"
 #include "sched/simt/split_dots.h"
@@ -10,6 +11,7 @@
 #include "targets/conformance_cases.h"
 
 #include <gmock/gmock.h>
+#include <tuple>
 
 using namespace mlir;
 
@@ -77,11 +79,16 @@ KernelCase referenceCase(const std::string &weights, KernelCase c) {
 }
 
 struct Scheduled {
-  Scheduled(const KernelCase &c, const std::string &processor, bool asyncCopies = false)
+  // Each share of K has one of so many blocks where they are more than 1.
+  Scheduled(const KernelCase &c, const std::string &processor, bool asyncCopies = false,
+            int64_t blocks = 1)
       : source(buildCase(c)) {
     sched::SimtFacts facts = sharingFacts(processor);
     options.lanes.subgroup = facts.subgroup;
     facts.asyncCopies = asyncCopies;
+    facts.programBlocks = blocks;
+    if (blocks > 1)
+      tile::setSchedule(plain(), {{sched::kShareBlocks.str(), blocks}});
     if (asyncCopies)
       facts.maxShared = 49152; // what the interpreter has
     auto made = sched::scheduleSimt(source.module(), facts);
@@ -159,34 +166,43 @@ TEST_P(SharedDepth, GivesARowTheSameBitsBesideAnyOthers) {
   }
 }
 
-// Blocks in words alone have tiles for many tokens.
+// Elements along K of a share's unit of weights.
+int64_t unitOf(const std::string &weights, const std::string &processor, int64_t step) {
+  if (!wordsOf(weights))
+    return sched::unitOfUnquantized(
+        sched::depthTile(sharingFacts(processor), sched::MatrixElement::BF16, false), step);
+  const std::string name = weights.substr(0, weights.size() - kInWords.size());
+  return sched::unitOfGroups(*findBlockFormat(llvm::StringRef(name).upper()), step);
+}
+
 class SharedDepthInTurn : public SharedDepth {};
 
-// The same shares of K, which subgroups have side by side or a thread block for more tokens in
-// turn.
+// The same shares of K, which subgroups have side by side, or for more tokens a thread block in
+// turn, or blocks one each.
 TEST_P(SharedDepthInTurn, AddsTheSameShares) {
-  constexpr int64_t kStep = 512, kColumns = 40;
+  constexpr int64_t kStep = 512, kColumns = 72;
   KernelCase c = sharedCase(weights(), 16, kStep), turns = c;
   Scheduled s(c, processor());
-  const BlockFormat *format =
-      findBlockFormat(llvm::StringRef(weights()).drop_back(kInWords.size()).upper());
-  const int64_t unit = sched::unitOfGroups(*format, kStep);
+  const int64_t unit = unitOf(weights(), processor(), kStep),
+                shares = std::min<int64_t>(8, kStep / unit);
   turns.settings["block_k"] = std::to_string(unit);
-  turns.settings["shares"] = std::to_string(std::min<int64_t>(8, kStep / unit));
-  turns.settings["block_n"] = "32";
+  turns.settings["shares"] = std::to_string(shares);
+  turns.settings["block_n"] = "64";
   turns.settings["k"] = c.settings["k"] = std::to_string(3 * kStep);
   Random random(11);
   auto arguments =
       makeArguments(s.plain(), c.views, {{"M", 35}, {"N", kColumns}, {"K", 3 * kStep}}, 0, random);
   const std::vector<uint8_t> all = s.run(arguments);
-  for (auto [rows, asyncCopies] :
-       {std::pair("32", false), std::pair("32", true), std::pair("16", true)}) {
+  for (auto [rows, asyncCopies, blocks] :
+       {std::tuple("32", false, int64_t{1}), std::tuple("32", true, int64_t{1}),
+        std::tuple("16", true, int64_t{1}), std::tuple("32", true, shares)}) {
     if (asyncCopies && !processor().empty())
       continue;
     turns.settings["block_m"] = rows;
-    Scheduled inTurn(turns, processor(), asyncCopies);
+    Scheduled inTurn(turns, processor(), asyncCopies, blocks);
     EXPECT_EQ(inTurn.count<sched::CopyAsyncOp>() > 0, asyncCopies);
-    EXPECT_EQ(inTurn.run(arguments), all) << rows << " " << asyncCopies;
+    EXPECT_EQ(inTurn.count<sched::RemoteLoadOp>() > 0, blocks > 1);
+    EXPECT_EQ(inTurn.run(arguments), all) << rows << " " << asyncCopies << " " << blocks;
   }
 }
 
@@ -211,8 +227,9 @@ std::vector<Setting> settings(std::initializer_list<const char *> onNvidia,
 }
 
 INSTANTIATE_TEST_SUITE_P(Weights, SharedDepthInTurn,
-                         testing::ValuesIn(settings({"q8_0_words", "q4_k_words"},
+                         testing::ValuesIn(settings({"f16", "q8_0_words", "q4_k_words"},
                                                     {{"q4_k_words", "gfx942"},
+                                                     {"bf16", "gfx942"},
                                                      {"q8_0_words", "gfx1100"},
                                                      {"q8_0_words", "metal"}})),
                          nameOf);
@@ -224,14 +241,22 @@ INSTANTIATE_TEST_SUITE_P(
                                 "q5_0_words", "q2_k_words", "q3_k_words", "q4_k_words",
                                 "q5_k_words", "q6_k_words", "iq4_nl_words", "iq4_xs_words",
                                 "mxfp4_words", "nvfp4_words", "q2_0_words", "tq2_0_words"},
-                               {{"f16", "gfx90a"},         {"bf16", "gfx942"},
-                                {"q4_k_words", "gfx942"},  {"q6_k_words", "gfx942"},
-                                {"mxfp4_words", "gfx942"}, {"f16", "gfx1100"},
-                                {"q4_k_words", "gfx1100"}, {"nvfp4_words", "gfx1100"},
-                                {"bf16", "gfx1201"},       {"q4_k_words", "gfx1201"},
-                                {"q8_0_words", "gfx1201"}, {"f16", "metal"},
-                                {"bf16", "metal"},         {"q4_k_words", "metal"},
-                                {"q6_k_words", "metal"},   {"mxfp4_words", "metal"}})),
+                               {{"f16", "gfx90a"},
+                                {"bf16", "gfx942"},
+                                {"q4_k_words", "gfx942"},
+                                {"q6_k_words", "gfx942"},
+                                {"mxfp4_words", "gfx942"},
+                                {"f16", "gfx1100"},
+                                {"q4_k_words", "gfx1100"},
+                                {"nvfp4_words", "gfx1100"},
+                                {"bf16", "gfx1201"},
+                                {"q4_k_words", "gfx1201"},
+                                {"q8_0_words", "gfx1201"},
+                                {"f16", "metal"},
+                                {"bf16", "metal"},
+                                {"q4_k_words", "metal"},
+                                {"q6_k_words", "metal"},
+                                {"mxfp4_words", "metal"}})),
     nameOf);
 
 struct TileCase {

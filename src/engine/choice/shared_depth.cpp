@@ -7,6 +7,7 @@
 #include "engine/elements.h"
 #include "graph/fuse/launch.h"
 #include "numeric/formats/word_packing.h"
+#include "sched/simt/decisions.h"
 #include "sched/simt/split_dots.h"
 
 #include <numeric>
@@ -61,28 +62,50 @@ bool readsWords(const kernels::Gemm &p) {
 
 // A tile of many tokens, and from how many on. Programs must be enough for two subgroups on each of
 // a multiprocessor's schedulers (on an H200, us in tiles of 16 tokens and in these; 28672 x 4096
-// with 32 tokens: Q4_K 107 and 69, Q8_0 100 and 58; with 64: 213 and 123, 202 and 87; 6144 x 4096
-// with 64: 47 and 34, 47 and 30; 4096 x 14336 with 64, which are too few: 95 and 125, 132 and 111;
-// 28672 x 4096 with 16, where subgroups share columns instead of K: 57 and 43, 54 and 49).
+// with 32 tokens: Q4_K 107 and 55, Q8_0 100 and 55, F16 130 and 63; with 64: 213 and 100, 202 and
+// 87, 250 and 99). Where they are not, each share of K has a block of its own, if blocks can add
+// them up (4096 x 14336 with 64 tokens: 94 and 61, 132 and 62, 126 and 67; 4096 x 4096: 33 and 29,
+// 33 and 26, 29 and 26). Unquantized weights leave registers for more columns.
 struct TokenTile {
   int64_t leastTokens, rows, columns;
+  enum Weights : uint8_t { Any, Words, Unquantized } weights = Any;
 };
-static constexpr TokenTile kTokenTiles[] = {
-    {9, kManyTokens, 128}, {17, 32, 128}, {33, 32, 64}, {33, 64, 64}};
+static constexpr TokenTile kTokenTiles[] = {{9, kManyTokens, 128},
+                                            {17, 32, 128},
+                                            {33, 32, 64, TokenTile::Words},
+                                            {33, 64, 64, TokenTile::Words},
+                                            {33, 64, 128, TokenTile::Unquantized}};
 static constexpr int64_t kEnoughPrograms = 192;
+
+static bool isFor(const TokenTile &tile, bool words) {
+  return tile.weights == TokenTile::Any || (tile.weights == TokenTile::Words) == words;
+}
 
 static int64_t programCount(const TokenTile &tile, int64_t n) {
   return llvm::divideCeil(n, tile.columns) * llvm::divideCeil(tile.leastTokens, tile.rows);
 }
 
-std::vector<TokenGemm> tilesOfTokens(const kernels::Gemm &p, int64_t columns, int64_t multiple) {
+// Whether each share of K should have a block of its own: nothing where programs are too few even
+// so.
+static std::optional<bool> sharesInBlocks(const TokenTile &tile, int64_t n, int64_t shares,
+                                          int64_t programBlocks) {
+  const int64_t programs = programCount(tile, n);
+  if (programs >= kEnoughPrograms)
+    return false;
+  const bool can = shares <= programBlocks && tile.rows > kManyTokens && tile.rows % shares == 0;
+  return can && programs * shares >= kEnoughPrograms ? std::optional(true) : std::nullopt;
+}
+
+std::vector<TokenGemm> tilesOfTokens(const kernels::Gemm &p, int64_t columns, int64_t multiple,
+                                     const TargetProfile &profile) {
   constexpr int64_t kMostShares = 8;
   const BlockFormat *format = readsWords(p) ? blockFormatOf(p.b) : nullptr;
-  if (!format)
+  if (!format && p.b.isBlock())
     return {};
   kernels::Gemm gemm = p;
   gemm.parts = gemm.partRows = 1;
-  gemm.blockK = sched::unitOfGroups(*format, p.blockK);
+  gemm.blockK = format ? sched::unitOfGroups(*format, p.blockK)
+                       : sched::unitOfUnquantized(profile.unquantizedTile, p.blockK);
   gemm.shares = std::min(kMostShares,
                          static_cast<int64_t>(llvm::bit_floor<uint64_t>(p.blockK / gemm.blockK)));
   const int64_t whole = gemm.shares * gemm.blockK;
@@ -92,14 +115,22 @@ std::vector<TokenGemm> tilesOfTokens(const kernels::Gemm &p, int64_t columns, in
   for (TokenTile tile : kTokenTiles) {
     if (columns)
       tile.columns = columns;
-    if (tile.rows <= p.blockM || tile.columns % std::max<int64_t>(1, multiple) != 0 ||
-        tile.columns % kColumns != 0 || programCount(tile, p.n) < kEnoughPrograms)
+    const std::optional<bool> inBlocks =
+        sharesInBlocks(tile, p.n, gemm.shares, profile.programBlocks);
+    if (!isFor(tile, format != nullptr) || tile.rows <= p.blockM ||
+        tile.columns % std::max<int64_t>(1, multiple) != 0 || tile.columns % kColumns != 0 ||
+        !inBlocks)
       continue;
     gemm.blockM = tile.rows;
     gemm.blockN = tile.columns;
-    if (!tiles.empty() && tiles.back().leastTokens == tile.leastTokens)
+    if (!tiles.empty() && tiles.back().leastTokens == tile.leastTokens) {
+      if (*inBlocks && tiles.back().decided.empty())
+        continue; // blocks wait for one another
       tiles.pop_back();
+    }
     tiles.push_back({tile.leastTokens, gemm});
+    if (*inBlocks)
+      tiles.back().decided = {{std::string(sched::kShareBlocks), gemm.shares}};
   }
   return tiles;
 }
@@ -131,11 +162,11 @@ std::vector<TokenGemm> tilesByTokens(const kernels::Gemm &p, MBucket rows, bool 
   }
   if (!shares && !profile.sharesDepth)
     return rowTilesOf(p);
-  if (!shares || !readsWords(p))
+  if (!shares || (p.b.isBlock() && !readsWords(p)))
     return {{1, p}};
-  std::vector<TokenGemm> tiles = tilesOfTokens(p, headColumns, multiple);
+  std::vector<TokenGemm> tiles = tilesOfTokens(p, headColumns, multiple, profile);
   const int64_t more = p.blockM + 1;
-  if (more <= kManyTokens && (tiles.empty() || tiles.front().leastTokens > more)) {
+  if (readsWords(p) && more <= kManyTokens && (tiles.empty() || tiles.front().leastTokens > more)) {
     kernels::Gemm many = p;
     many.blockM = kManyTokens;
     tiles.insert(tiles.begin(), {more, many});

@@ -30,8 +30,10 @@ bool sharesDepth(graph::LaunchOp launch, const MatmulPrecision &rules);
 // Tiles of more tokens than an instruction's for such a matmul from words, by ascending numbers:
 // a program dequantizes weights once for all of its tokens, and its subgroups share columns instead
 // of K. A token's bits are those of `p`. `columns` as above; else whole multiples of `multiple`.
-// None where programs are few, or shares of K do not come out even.
-std::vector<TokenGemm> tilesOfTokens(const kernels::Gemm &p, int64_t columns, int64_t multiple);
+// Where programs are few, shares of K have blocks of their own, if the target can. None where
+// programs are fewer, or shares of K do not come out even.
+std::vector<TokenGemm> tilesOfTokens(const kernels::Gemm &p, int64_t columns, int64_t multiple,
+                                     const TargetProfile &profile);
 // The tiles of a matmul with tile `p`, which shareDepth() made where `shares`, from the fewest
 // tokens on. `headColumns` are those of a head where a program must have them, else 0; else columns
 // are whole multiples of `multiple`.

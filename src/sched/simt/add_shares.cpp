@@ -1,6 +1,9 @@
 // Step n is unit n % units of share n / units. With a share's first unit the accumulators of the
-// one before are added to the total and cleared.
+// one before are added to the total and cleared. Where blocks have a share each, step n is its unit
+// n.
 #include "sched/simt/add_shares.h"
+#include "sched/simt/decisions.h"
+#include "sched/simt/layout.h"
 #include "sched/simt/pipeline_dots.h"
 
 using namespace mlir;
@@ -8,10 +11,18 @@ using namespace mlir;
 namespace sinter::sched {
 namespace {
 
-// Stages, and bytes that they may take, so that a multiprocessor has room for two thread blocks.
-constexpr int64_t kMostDepth = 4, kLeastDepth = 2, kMostBytes = 104 * 1024;
-// Eight rows' pieces of 32 bytes, which a subgroup reads together, fall on all banks.
-constexpr int64_t kGap = 32;
+// Stages, and bytes that they may take, so that a multiprocessor has room for two thread blocks, or
+// for three.
+constexpr int64_t kMostDepth = 4, kLeastDepth = 2;
+constexpr int64_t kMostBytes = 104 * 1024, kMostBytesOfThree = 70 * 1024;
+// A tile whose threads have registers for three blocks. Two leave each scheduler two subgroups, for
+// whose latencies it waits (28672 x 4096 of Q4_K with 64 tokens on an H200: it issued in 43 of 100
+// cycles).
+constexpr int64_t kFewSums = 4096, kFewColumns = 64;
+
+// Eight rows' pieces of 32 bytes, which a subgroup reads together, fall on all banks, and two rows'
+// of 64, which a quarter of one reads, of unquantized weights.
+constexpr int64_t kGap = 32, kGapOfUnquantized = 64;
 
 RankedTensorType tileType(Value value) {
   return cast<RankedTensorType>(value.getType());
@@ -20,12 +31,16 @@ RankedTensorType tileType(Value value) {
 // The two loops, and what stands in them.
 struct Shares {
   scf::ForOp outer, inner;
-  GroupDotOp dot;
+  Operation *dot;
   JoinSharesOp join;
   tile::LoadOp tokens;
   int64_t count = 0, unit = 0, depth = 0;
+  bool inBlocks = false; // each block of a program has one
+  bool isSmall = false;  // leaves room for three blocks
 
   int64_t stride() const { return count * unit; }
+  int64_t gap() const { return isa<GroupDotOp>(dot) ? kGap : kGapOfUnquantized; }
+  RankedTensorType tile() const { return tileType(dot->getOperand(0)); }
 };
 
 // The outer loop's total and the inner loop's accumulators, and nothing else, make the next total.
@@ -56,21 +71,25 @@ bool isPlain(Shares &s) {
   return plain && s.outer.isDefinedOutsideOfLoop(s.tokens.getView());
 }
 
-std::optional<Shares> match(GroupDotOp dot, const SimtFacts &facts) {
+std::optional<Shares> match(Operation *dot, const SimtFacts &facts) {
   Shares s;
   s.dot = dot;
-  s.unit = tileType(dot.getA()).getDimSize(1);
+  s.unit = s.tile().getDimSize(1);
   s.inner = dyn_cast<scf::ForOp>(dot->getParentOp());
   if (!isOfShares(s.inner, s.unit))
     return std::nullopt;
   s.outer = cast<scf::ForOp>(s.inner->getParentOp());
-  s.tokens = dot.getA().getDefiningOp<tile::LoadOp>();
+  s.tokens = dot->getOperand(0).getDefiningOp<tile::LoadOp>();
   s.count = *getConstantIntValue(s.inner.getStep()) / s.unit;
   if (!s.tokens || !s.tokens->hasOneUse() || !isFetchable(s.tokens) || !addsUp(s) || !isPlain(s))
     return std::nullopt;
-  RankedTensorType tile = tileType(dot.getA());
-  const int64_t stage = tile.getDimSize(0) * (tile.getDimSize(1) * 2 + kGap);
-  s.depth = std::clamp(std::min(kMostBytes, facts.maxShared) / stage, kLeastDepth, kMostDepth);
+  const auto kernel = dot->getParentOfType<tile::KernelOp>();
+  s.inBlocks = facts.programBlocks >= s.count && decisionOf(kernel, kShareBlocks, 1) == s.count;
+  const int64_t stage = s.tile().getDimSize(0) * (s.tile().getDimSize(1) * 2 + s.gap());
+  const RankedTensorType sums = tileType(s.outer.getResult(0));
+  s.isSmall = sums.getNumElements() <= kFewSums && sums.getDimSize(1) <= kFewColumns;
+  const int64_t most = std::min(s.isSmall ? kMostBytesOfThree : kMostBytes, facts.maxShared);
+  s.depth = std::clamp(most / stage, kLeastDepth, kMostDepth);
   return s;
 }
 
@@ -95,14 +114,19 @@ private:
   void fetch(Value step);
   std::pair<Value, Value> beginShare(const Place &place, Value total, Value acc);
   Value multiply(const Place &place, Value step, Value acc);
+  void join(scf::ForOp loop);
 
   Shares s_;
   OpBuilder b_;
   Location loc_;
-  Value pipeline_, units_, steps_, zero_;
+  Value pipeline_, units_, steps_, zero_, block_;
 };
 
 Rewriter::Place Rewriter::placeOf(Value step) {
+  if (s_.inBlocks)
+    return {fold<arith::AddIOp>(fold<arith::MulIOp>(block_, index(s_.unit)),
+                                fold<arith::MulIOp>(step, index(s_.stride()))),
+            Value()};
   Value share = fold<arith::DivUIOp>(step, units_);
   Value unit = fold<arith::SubIOp>(step, fold<arith::MulIOp>(share, units_));
   Value at = fold<arith::AddIOp>(fold<arith::MulIOp>(share, index(s_.unit)),
@@ -146,19 +170,22 @@ Value Rewriter::multiply(const Place &place, Value step, Value acc) {
     else
       b_.clone(op, map);
   }
-  return map.lookup(s_.dot.getResult());
+  return map.lookup(s_.dot->getResult(0));
 }
 
 void Rewriter::run() {
-  RankedTensorType tile = tileType(s_.dot.getA()), sums = tileType(s_.dot.getResult());
-  zero_ = arith::ConstantOp::create(b_, loc_, cast<TypedAttr>(b_.getZeroAttr(sums)));
+  zero_ = arith::ConstantOp::create(
+      b_, loc_, cast<TypedAttr>(b_.getZeroAttr(tileType(s_.dot->getResult(0)))));
   units_ = b_.createOrFold<arith::CeilDivUIOp>(loc_, s_.inner.getUpperBound(), index(s_.stride()));
-  steps_ = fold<arith::MulIOp>(units_, index(s_.count));
-  auto type = PipelineType::get(b_.getContext(), s_.depth, tile);
-  pipeline_ = MakePipelineOp::create(b_, loc_, type, /*swizzled=*/false, kGap);
+  steps_ = s_.inBlocks ? units_ : fold<arith::MulIOp>(units_, index(s_.count));
+  if (s_.inBlocks)
+    block_ = arith::IndexCastUIOp::create(b_, loc_, b_.getIndexType(), BlockOp::create(b_, loc_));
+  auto type = PipelineType::get(b_.getContext(), s_.depth, s_.tile());
+  pipeline_ = MakePipelineOp::create(b_, loc_, type, /*swizzled=*/false, s_.gap());
   for (int64_t ahead = 0; ahead + 1 < s_.depth; ++ahead)
     fetch(index(ahead));
-  auto loop = scf::ForOp::create(b_, loc_, index(0), steps_, index(1), ValueRange{zero_, zero_});
+  SmallVector<Value> sums(s_.inBlocks ? 1 : 2, zero_); // the last ones are the accumulators
+  auto loop = scf::ForOp::create(b_, loc_, index(0), steps_, index(1), sums);
   if (!loop.getBody()->empty())
     loop.getBody()->back().erase();
   b_.setInsertionPointToEnd(loop.getBody());
@@ -167,13 +194,27 @@ void Rewriter::run() {
   AwaitOp::create(b_, loc_, static_cast<uint32_t>(s_.depth - 2));
   fetch(fold<arith::AddIOp>(step, index(s_.depth - 1)));
   const Place place = placeOf(step);
-  auto [total, acc] = beginShare(place, loop.getRegionIterArg(0), loop.getRegionIterArg(1));
-  Value next = multiply(place, step, acc);
-  scf::YieldOp::create(b_, loc_, ValueRange{total, next});
+  sums.assign(loop.getRegionIterArgs().begin(), loop.getRegionIterArgs().end());
+  if (!s_.inBlocks)
+    std::tie(sums[0], sums[1]) = beginShare(place, sums[0], sums[1]);
+  sums.back() = multiply(place, step, sums.back());
+  scf::YieldOp::create(b_, loc_, sums);
   b_.setInsertionPointAfter(loop);
   AwaitOp::create(b_, loc_, 0);
-  Value sum = arith::AddFOp::create(b_, loc_, loop.getResult(0), loop.getResult(1));
-  auto joined = JoinSharesOp::create(b_, loc_, tileType(s_.outer.getResult(0)), sum);
+  join(loop);
+}
+
+void Rewriter::join(scf::ForOp loop) {
+  Value sum = loop.getResults().back();
+  int64_t blocks = 1;
+  if (s_.inBlocks) {
+    blocks = s_.count;
+    s_.dot->getParentOfType<tile::KernelOp>()->setAttr(kBlocksName, b_.getI64IntegerAttr(blocks));
+  } else {
+    sum = arith::AddFOp::create(b_, loc_, loop.getResult(0), sum);
+  }
+  auto joined = JoinSharesOp::create(b_, loc_, tileType(s_.outer.getResult(0)), sum,
+                                     static_cast<uint64_t>(blocks));
   s_.outer.getResult(0).replaceAllUsesWith(joined.getResult());
   s_.outer.erase();
 }
@@ -192,11 +233,17 @@ bool isOfShares(scf::ForOp loop, int64_t unit) {
 }
 
 void addShares(tile::KernelOp kernel, const SimtFacts &facts) {
-  SmallVector<GroupDotOp> dots;
-  kernel.walk([&](GroupDotOp dot) { dots.push_back(dot); });
-  for (GroupDotOp dot : dots)
-    if (std::optional<Shares> shares = match(dot, facts))
+  SmallVector<Operation *> dots;
+  kernel.walk([&](Operation *op) {
+    if (isa<GroupDotOp, SplitDotOp>(op))
+      dots.push_back(op);
+  });
+  for (Operation *dot : dots)
+    if (std::optional<Shares> shares = match(dot, facts)) {
+      if (shares->isSmall)
+        kernel->setAttr(kResidentName, Builder(kernel.getContext()).getI64IntegerAttr(3));
       Rewriter(*shares).run();
+    }
 }
 
 } // namespace sinter::sched

@@ -8,6 +8,9 @@
 
 namespace sinter::sched {
 
+/// On a kernel of which a multiprocessor should hold so many thread blocks.
+inline constexpr llvm::StringLiteral kResidentName = "sched.resident";
+
 /// Whether a loop takes one share of K: from the counter of a loop over shares on, which has steps
 /// of `unit`, in steps as long as all shares' units.
 bool isOfShares(mlir::scf::ForOp loop, int64_t unit);
@@ -15,6 +18,9 @@ bool isOfShares(mlir::scf::ForOp loop, int64_t unit);
 /// Makes the two loops of such a matmul one, so that nothing waits at the end of a share. Its left
 /// operand goes to a multistage shared-memory pipeline by asynchronous copies, once for all
 /// subgroups. Where it is no tile of memory, the loops stay as they are.
+///
+/// Where the kernel's schedule says so (kShareBlocks) and the processor can, the shares are those
+/// of as many blocks of the program instead, which add them up in the same order at the end.
 void addShares(tile::KernelOp kernel, const SimtFacts &facts);
 
 } // namespace sinter::sched

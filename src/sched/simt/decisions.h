@@ -12,6 +12,10 @@ inline constexpr llvm::StringLiteral kStages = "stages";
 /// as often.
 inline constexpr llvm::StringLiteral kStepsAhead = "steps_ahead";
 
+/// Blocks of a program that have one share of K each, of a matmul that adds up so many shares
+/// (add_shares).
+inline constexpr llvm::StringLiteral kShareBlocks = "share_blocks";
+
 /// The kernel's decision of that name, or `otherwise`.
 int64_t decisionOf(tile::KernelOp kernel, llvm::StringRef name, int64_t otherwise);
 

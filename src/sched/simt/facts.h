@@ -21,6 +21,7 @@ struct SimtFacts {
       false; // has copies from memory to shared memory that threads need not wait for
   bool matrixLoads = false;      // reads 8 x 8 matrices of shared memory (sched.shared_matrices)
   bool sharesDepth = false;      // subgroups share K of matmuls of few rows (split_dots)
+  int64_t programBlocks = 1;     // that read one another's shared memory, at most
   bool bfloatPairs = true;       // an instruction for two sums of bf16 in a word, each rounded
   bool overlapsLaunches = false; // a launch may begin before the one before it has ended
   // A row's products go into sums of each thread by multiply-adds, which threads add up once

@@ -14,6 +14,9 @@ using namespace mlir;
 namespace sinter::sched {
 
 static constexpr int64_t kMostShares = 8;
+// Subgroups that share b's rows: a wide tile gives each of them several fragments of weights, which
+// meet the same fragments of tokens.
+static constexpr int64_t kMostBeside = 4;
 // Rows of a matmul by groups whose subgroups share K, and of one whose subgroups share b's rows.
 static constexpr int64_t kMostRowsOfShares = 32, kMostRowsOfGroups = 64;
 
@@ -191,12 +194,31 @@ int64_t leastUnitOfGroups(const BlockFormat &format) {
   return std::max<int64_t>(groupAlongK(format), format.blockLength);
 }
 
-int64_t unitOfGroups(const BlockFormat &format, int64_t step) {
+// Twice as long as long as a step still has a unit for each share.
+static int64_t grownUnit(int64_t unit, int64_t step) {
   constexpr int64_t kEnough = 128;
-  int64_t unit = leastUnitOfGroups(format);
   while (unit < kEnough && step % (2 * unit * kMostShares) == 0)
     unit *= 2;
   return unit;
+}
+
+int64_t unitOfGroups(const BlockFormat &format, int64_t step) {
+  return grownUnit(leastUnitOfGroups(format), step);
+}
+
+int64_t unitOfUnquantized(const DepthTile &tile, int64_t step) {
+  return grownUnit(unitAlongK(nullptr, tile), step);
+}
+
+// Bits of an element's number along K that both operands hold in registers where weights are not
+// words; of unquantized ones of a whole unit.
+static SmallVector<int64_t> registerBitsOfStep(const BlockFormat *format, const DepthTile &tile,
+                                               int64_t step) {
+  SmallVector<int64_t> bits = registerBitsAlongK(format, tile);
+  if (!format)
+    while (int64_t(1) << (bits.size() + tile.otherBits) < unitOfUnquantized(tile, step))
+      bits.push_back(static_cast<int64_t>(bits.size()) + tile.otherBits);
+  return bits;
 }
 
 // Bits of an element's number along K that both operands hold in registers of such a unit of words.
@@ -208,8 +230,8 @@ static SmallVector<int64_t> registerBitsOfGroups(int64_t unit,
   constexpr int64_t kWordBits = 2;
   const int weights = weightsOperand(instruction);
   const SimtLayout fragment = weights ? instruction.layoutB() : instruction.layoutA();
-  const int64_t inLanes = llvm::count_if(
-      fragment.threadBits(), [&](LayoutBit bit) { return bit.axis == 1 - weights; });
+  const int64_t inLanes =
+      llvm::count_if(fragment.threadBits(), [&](LayoutBit bit) { return bit.axis == 1 - weights; });
   SmallVector<int64_t> bits;
   for (int64_t bit = 0; int64_t(1) << bit < unit; ++bit)
     if (bit < kWordBits || bit >= kWordBits + inLanes)
@@ -255,7 +277,8 @@ static void addSubgroups(SmallVector<LayoutBit> &threads, int64_t count, int axi
 
 static SimtLayout operandLayout(const SplitSimt &lanes, const SimtLayout &fragment, int depthAxis,
                                 ArrayRef<int64_t> depth, ArrayRef<int64_t> shape,
-                                const Subgroups &subgroups, bool besideRows = false) {
+                                const Subgroups &subgroups, bool besideRows = false,
+                                int64_t copies = 1) {
   auto placed = [&](LayoutBit bit) {
     return bit.axis < 0            ? bit
            : bit.axis == depthAxis ? LayoutBit{1, static_cast<int>(lanes.depthBits[bit.bit])}
@@ -272,6 +295,7 @@ static SimtLayout operandLayout(const SplitSimt &lanes, const SimtLayout &fragme
                static_cast<int>(lanes.depthBits.size() + lanes.moreBits.size()));
   addSubgroups(threads, subgroups.beside, besideRows ? 0 : -1,
                static_cast<int>(llvm::Log2_64(fragment.atom(1 - depthAxis))));
+  addSubgroups(threads, copies, -1, 0);
   return SimtLayout(shape, std::move(registers), std::move(threads));
 }
 
@@ -302,21 +326,27 @@ static void dealDepth(SplitSimt &lanes, ArrayRef<int64_t> depth) {
   lanes.moreBits.assign(depth.begin() + static_cast<int64_t>(bits.common.size()), depth.end());
 }
 
+int64_t besideOf(SplitDotOp dot) {
+  auto beside = dot->getAttrOfType<IntegerAttr>(kBesideName);
+  return beside ? beside.getInt() : 1;
+}
+
 SplitSimt splitSimt(SplitDotOp dot) {
   const MatrixInstruction *instruction = findMatrixInstruction(dot.getInstruction());
   ArrayRef<int64_t> depth = dot.getDepth(), accumulators = tileType(dot.getResult()).getShape();
+  const Subgroups subgroups{accumulators[0], besideOf(dot)};
   SplitSimt lanes{instruction,
                   instruction->layoutA(),
                   instruction->layoutB(),
-                  accumulatorsLayout(instruction->layoutC(), accumulators, {1, 2}, /*weights=*/1),
+                  accumulatorsLayout(instruction->layoutC(), accumulators, {1, 2}, /*weights=*/1,
+                                     subgroups.beside),
                   {},
                   {}};
   dealDepth(lanes, depth);
-  const Subgroups subgroups{accumulators[0]};
   lanes.a = operandLayout(lanes, instruction->layoutA(), 1, depth, tileType(dot.getA()).getShape(),
                           subgroups);
   lanes.b = operandLayout(lanes, instruction->layoutB(), 0, depth, tileType(dot.getB()).getShape(),
-                          subgroups);
+                          subgroups, /*besideRows=*/true);
   return lanes;
 }
 
@@ -330,6 +360,22 @@ static SimtLayout coarsened(const SimtLayout &layout, ArrayRef<int64_t> shape, i
     threads.push_back(bit.axis != 1     ? bit
                       : bit.bit >= bits ? LayoutBit{1, bit.bit - bits}
                                         : LayoutBit());
+  return SimtLayout(shape, std::move(registers), std::move(threads));
+}
+
+// Sums [groups, tokens] of what the tokens' operand of the instruction, `side`, multiplies: as
+// accumulators of ones have them, once for all rows of weights; `apart` subgroups have tokens of
+// their own, `copies` the same.
+static SimtLayout sumsLayout(const SimtLayout &accumulators, int side, ArrayRef<int64_t> shape,
+                             int64_t apart, int64_t copies) {
+  SmallVector<LayoutBit> registers, threads;
+  for (LayoutBit bit : accumulators.registerBits())
+    if (bit.axis == side)
+      registers.push_back({1, bit.bit});
+  for (LayoutBit bit : accumulators.threadBits())
+    threads.push_back(bit.axis == side ? LayoutBit{1, bit.bit} : LayoutBit());
+  addSubgroups(threads, apart, 1, static_cast<int>(llvm::Log2_64(accumulators.atom(side))));
+  addSubgroups(threads, copies, -1, 0);
   return SimtLayout(shape, std::move(registers), std::move(threads));
 }
 
@@ -362,6 +408,23 @@ GroupSimt groupSimt(GroupDotOp dot) {
   return {lanes, weights, pairs, scales, group};
 }
 
+GroupSumsSimt groupSumsSimt(GroupDotOp dot, const GroupSimt &simt) {
+  const SplitSimt &lanes = simt.split;
+  const int tokens = 1 - simt.weights;
+  ArrayRef<int64_t> a = tileType(dot.getA()).getShape();
+  const auto beside = static_cast<int64_t>(dot.getBeside());
+  const SimtLayout fragment = tokens ? lanes.instruction->layoutB() : lanes.instruction->layoutA(),
+                   accumulators = lanes.instruction->layoutC();
+  const int64_t fragments = llvm::divideCeil(a[0], fragment.atom(tokens));
+  const int64_t apart =
+      std::min(beside, static_cast<int64_t>(llvm::bit_floor<uint64_t>(fragments)));
+  const std::array<int64_t, 2> shape{a[1] / simt.group, a[0]};
+  return {operandLayout(lanes, fragment, 1 - tokens, dot.getDepth(), a, {1, apart},
+                        /*besideRows=*/true, beside / apart),
+          sumsLayout(accumulators, tokens, shape, apart, beside / apart),
+          sumsLayout(accumulators, tokens, shape, 1, beside)};
+}
+
 // ---- the pass ----
 
 namespace {
@@ -372,6 +435,7 @@ struct Split {
   SmallVector<int64_t> depth;
   Subgroups subgroups;
   const BlockFormat *words = nullptr; // that a matmul by groups reads
+  bool inTurn = false;                // unquantized weights' shares one after another
 };
 } // namespace
 
@@ -390,19 +454,32 @@ static bool beginsAtZero(Split &split) {
   return matchPattern(acc, m_AnyZeroFloat());
 }
 
-// Whether the matmul's loop takes one share of K in a loop over shares, a whole unit of blocks a
-// step.
-static bool addsSharesInTurn(tile::DotOp dot, const BlockFormat &format) {
+// Whether the matmul's loop takes one share of K in a loop over shares, a whole unit of at least so
+// many elements a step.
+static bool addsSharesInTurn(tile::DotOp dot, int64_t least) {
   const int64_t unit = tileType(dot.getA()).getDimSize(1);
   return isOfShares(dyn_cast<scf::ForOp>(dot->getParentOp()), unit) && llvm::isPowerOf2_64(unit) &&
-         unit >= leastUnitOfGroups(format);
+         unit >= least;
+}
+
+// The same of weights that lie as they are multiplied.
+static bool addsUnquantizedInTurn(tile::DotOp dot, const SimtFacts &facts) {
+  Type element = tileType(dot.getB()).getElementType();
+  const bool half = element.isF16() || element.isBF16();
+  return half && dot.getB().getDefiningOp<tile::LoadOp>() &&
+         tileType(dot.getA()).getDimSize(0) <= kMostRowsOfGroups &&
+         addsSharesInTurn(dot, unitAlongK(nullptr, depthTile(facts,
+                                                             element.isF16() ? MatrixElement::F16
+                                                                             : MatrixElement::BF16,
+                                                             /*groups=*/false)));
 }
 
 bool multipliesGroups(tile::DotOp dot, const SimtFacts &facts) {
   const int64_t rows = tileType(dot.getA()).getDimSize(0);
   const BlockFormat *words = wordsOf(dot.getB());
   return facts.sharesDepth && words &&
-         rows <= (addsSharesInTurn(dot, *words) ? kMostRowsOfGroups : kMostRowsOfShares) &&
+         rows <= (addsSharesInTurn(dot, leastUnitOfGroups(*words)) ? kMostRowsOfGroups
+                                                                   : kMostRowsOfShares) &&
          findInstruction(dot, facts, /*groups=*/true);
 }
 
@@ -410,15 +487,17 @@ bool multipliesGroups(tile::DotOp dot, const SimtFacts &facts) {
 static void dealSubgroups(Split &split, const DepthTile &tile) {
   auto a = tileType(split.dot.getA()), accumulators = tileType(split.dot.getResult());
   const int64_t length = a.getDimSize(1);
-  const bool inTurn = split.words && addsSharesInTurn(split.dot, *split.words);
+  const bool inTurn =
+      split.words ? addsSharesInTurn(split.dot, leastUnitOfGroups(*split.words)) : split.inTurn;
   if (!split.words)
-    split.depth = registerBitsAlongK(formatOf(split.dot.getB()), tile);
+    split.depth = registerBitsOfStep(formatOf(split.dot.getB()), tile,
+                                     inTurn ? kMostShares * length : length);
   else
     split.depth = registerBitsOfGroups(inTurn ? length : unitOfGroups(*split.words, length),
                                        *split.instruction);
   if (inTurn) {
     const int64_t rows = accumulators.getDimSize(1) / tile.columns;
-    split.subgroups.beside = std::min(kMostShares, rows & -rows);
+    split.subgroups.beside = std::min(kMostBeside, rows & -rows);
     return;
   }
   const int64_t unit = int64_t(1) << (split.depth.size() + tile.otherBits);
@@ -436,7 +515,9 @@ static std::optional<Split> match(tile::KernelOp kernel, const SimtFacts &facts)
   split.dot = dots.front();
   const bool groups = multipliesGroups(split.dot, facts);
   split.words = groups ? wordsOf(split.dot.getB()) : nullptr;
-  if (!(groups || hasSmallM(split.dot)) || !split.dot.getTransposeB() || !beginsAtZero(split))
+  split.inTurn = !groups && addsUnquantizedInTurn(split.dot, facts);
+  if (!(groups || split.inTurn || hasSmallM(split.dot)) || !split.dot.getTransposeB() ||
+      !beginsAtZero(split))
     return std::nullopt;
   split.instruction = findInstruction(split.dot, facts, groups);
   if (!split.instruction)
@@ -465,9 +546,13 @@ static Value partOf(OpBuilder &b, Value tile, StringRef field, Type element, int
 
 static Value multiply(OpBuilder &b, const Split &split, RankedTensorType type, Value acc) {
   tile::DotOp dot = split.dot;
-  if (!split.words)
-    return SplitDotOp::create(b, dot.getLoc(), type, split.instruction->name, split.depth,
-                              dot.getA(), dot.getB(), acc);
+  if (!split.words) {
+    auto made = SplitDotOp::create(b, dot.getLoc(), type, split.instruction->name, split.depth,
+                                   dot.getA(), dot.getB(), acc);
+    if (split.subgroups.beside > 1)
+      made->setAttr(kBesideName, b.getI64IntegerAttr(split.subgroups.beside));
+    return made;
+  }
   auto part = [&](StringRef field, Type element, int64_t length) {
     return partOf(b, dot.getB(), field, element, length);
   };
@@ -516,7 +601,7 @@ static void rewrite(Split &split) {
     whole = result = ended;
     b.setInsertionPointAfter(split.loop);
   }
-  auto joined = JoinSharesOp::create(b, dot.getLoc(), accumulators, result);
+  auto joined = JoinSharesOp::create(b, dot.getLoc(), accumulators, result, /*blocks=*/uint64_t{1});
   whole.replaceAllUsesExcept(joined.getResult(), joined);
   Value values = dot.getB();
   dot.erase();

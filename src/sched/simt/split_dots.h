@@ -25,8 +25,8 @@ int64_t splitDots(tile::KernelOp kernel, const SimtFacts &facts);
 /// Whether splitDots multiplies by groups: few rows, or some more share by share.
 bool multipliesGroups(tile::DotOp dot, const SimtFacts &facts);
 
-/// What the instruction for such matmuls of operands of a type multiplies, by groups or else: of the
-/// processor's instructions the one of the fewest tokens. None where it has none.
+/// What the instruction for such matmuls of operands of a type multiplies, by groups or else: of
+/// the processor's instructions the one of the fewest tokens. None where it has none.
 DepthTile depthTile(const SimtFacts &facts, MatrixElement element, bool groups);
 
 /// Where the operands and accumulators of such a matmul lie, and what each bit of the
@@ -39,6 +39,10 @@ struct SplitSimt {
 };
 
 SplitSimt splitSimt(SplitDotOp dot);
+/// Of a sched.split_dot: how many subgroups share b's rows instead of K, as those of a
+/// sched.group_dot do.
+inline constexpr llvm::StringLiteral kBesideName = "beside";
+int64_t besideOf(SplitDotOp dot);
 
 /// The same of a matmul by groups. Its b is the operand whose rows lie as the accumulators do.
 struct GroupSimt {
@@ -50,6 +54,14 @@ struct GroupSimt {
 };
 
 GroupSimt groupSimt(GroupDotOp dot);
+
+/// Where several subgroups multiply the same tokens, each adds up some of these: its tokens, and
+/// sums [groups, tokens] as it makes them and as all of them use them.
+struct GroupSumsSimt {
+  SimtLayout ownTokens, ownSums, sums;
+};
+
+GroupSumsSimt groupSumsSimt(GroupDotOp dot, const GroupSimt &simt);
 /// Elements along K that share one scale and one minimum.
 int64_t groupAlongK(const BlockFormat &format);
 /// Elements along K that one subgroup of a matmul by groups has side by side: a whole block at
@@ -57,6 +69,8 @@ int64_t groupAlongK(const BlockFormat &format);
 /// many tokens, which takes one such unit at a time, multiplies enough between its barriers.
 int64_t leastUnitOfGroups(const BlockFormat &format);
 int64_t unitOfGroups(const BlockFormat &format, int64_t step);
+/// The same of unquantized weights.
+int64_t unitOfUnquantized(const DepthTile &tile, int64_t step);
 
 /// Bits of an element's number along K that one thread should hold in registers: eight neighbours,
 /// of a block format (null: of scalars) what shares the bytes of four of them, and at least as many

@@ -12,10 +12,10 @@ static constexpr NvidiaFacts kFacts[] = {
     {"sm_80", "+ptx74", 163 * kKiB, 2048, 32},
     {"sm_86", "+ptx74", 99 * kKiB, 1536, 16},
     {"sm_89", "+ptx78", 99 * kKiB, 1536, 24},
-    {"sm_90", "+ptx78", 227 * kKiB, 2048, 32, 255, true},
-    {"sm_90a", "+ptx80", 227 * kKiB, 2048, 32, 255, true, true},
-    {"sm_100", "+ptx86", 227 * kKiB, 2048, 32, 255, true},
-    {"sm_100a", "+ptx86", 227 * kKiB, 2048, 32, 255, true},
+    {"sm_90", "+ptx78", 227 * kKiB, 2048, 32, 255, true, false, 8},
+    {"sm_90a", "+ptx80", 227 * kKiB, 2048, 32, 255, true, true, 8},
+    {"sm_100", "+ptx86", 227 * kKiB, 2048, 32, 255, true, false, 8},
+    {"sm_100a", "+ptx86", 227 * kKiB, 2048, 32, 255, true, false, 8},
     {"sm_120", "+ptx87", 99 * kKiB, 1536, 24, 255, true},
 };
 

@@ -16,6 +16,7 @@ struct NvidiaFacts {
   int64_t registers = 255; // of one thread at most
   bool overlapsLaunches = false; // griddepcontrol: a launch may begin before the one before it ends
   bool groupMatmuls = false;     // wgmma: four warps multiply from shared memory
+  int64_t clusterBlocks = 1;     // of a cluster on every processor at most
 };
 
 /// Blocks that one multiprocessor holds at a time; 0 where not one fits.

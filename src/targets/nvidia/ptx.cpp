@@ -54,7 +54,7 @@ static void describeInlinePtx(llvm::Module &module) {
       call->addFnAttr(llvm::Attribute::WillReturn);
       if (!text->hasSideEffects())
         call->setMemoryEffects(llvm::MemoryEffects::none());
-      if (text->getAsmString().starts_with("mma."))
+      if (text->getAsmString().starts_with("mma.") || text->getAsmString().starts_with("barrier."))
         call->addFnAttr(llvm::Attribute::Convergent);
     }
 }

@@ -16,6 +16,7 @@ sched::SimtFacts simtFacts(const NvidiaFacts &facts) {
   simt.ownDivision = true;
   simt.asyncCopies = simt.matrixLoads = simt.sharesDepth = true;
   simt.overlapsLaunches = facts.overlapsLaunches;
+  simt.programBlocks = facts.clusterBlocks;
   for (const sched::MatrixInstruction &instruction : sched::matrixInstructions()) {
     StringRef name = instruction.name;
     if (name.starts_with("nvidia.mma.") ||

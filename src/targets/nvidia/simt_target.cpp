@@ -33,13 +33,21 @@ void NvidiaSimt::declareKernel(LLVM::LLVMFuncOp function, int64_t threads) const
       {b.getStringAttr("nvvm.reqntid"), b.getStringAttr(std::to_string(threads) + ",1,1")})}));
 }
 
-// So few blocks a multiprocessor are enough: the assembler then issues loads early.
-void NvidiaSimt::preferRegisters(LLVM::LLVMFuncOp function, int64_t blocks) const {
+static void addAttribute(LLVM::LLVMFuncOp function, StringRef name, const std::string &value) {
   Builder b(function.getContext());
   SmallVector<Attribute> attributes(function.getPassthroughAttr().getValue());
-  attributes.push_back(
-      b.getArrayAttr({b.getStringAttr("nvvm.minctasm"), b.getStringAttr(std::to_string(blocks))}));
+  attributes.push_back(b.getArrayAttr({b.getStringAttr(name), b.getStringAttr(value)}));
   function.setPassthroughAttr(b.getArrayAttr(attributes));
+}
+
+// So few blocks a multiprocessor are enough: the assembler then issues loads early.
+void NvidiaSimt::preferRegisters(LLVM::LLVMFuncOp function, int64_t blocks) const {
+  addAttribute(function, "nvvm.minctasm", std::to_string(blocks));
+}
+
+// A program is a cluster.
+void NvidiaSimt::spreadPrograms(LLVM::LLVMFuncOp function, int64_t blocks) const {
+  addAttribute(function, "nvvm.cluster_dim", std::to_string(blocks) + ",1,1");
 }
 
 LLVM::GlobalOp NvidiaSimt::declareShared(ModuleOp module, StringRef, int64_t) const {
@@ -386,6 +394,23 @@ static Value groupWait(Site s, sched::MatrixWaitOp op, Value accumulators) {
   return acc.empty() ? accumulators : packed(s, settled);
 }
 
+// Shared memory of another block of the cluster.
+static Value remoteLoad(Site s, sched::RemoteLoadOp op, ArrayRef<Value> operands) {
+  Type type = op.getType(), i32 = s.b.getI32Type();
+  auto vector = dyn_cast<VectorType>(type);
+  const auto count = static_cast<size_t>(vector ? vector.getNumElements() : 1);
+  const Words words{32, static_cast<unsigned>(count)};
+  const std::string next = "$" + std::to_string(count), block = "$" + std::to_string(count + 1);
+  Value loaded = packed(s, ptx(s,
+                               "{ .reg .b32 a; mapa.shared::cluster.u32 a, " + next + ", " + block +
+                                   "; ld.shared::cluster" + moved(words) + " " +
+                                   operandList(0, count) + ", [a]; }",
+                               i32, count, {}, {sharedAddress(s, operands[0]), operands[1]}, true));
+  if (type == i32)
+    return loaded;
+  return arith::BitcastOp::create(s.b, s.loc, type, loaded);
+}
+
 FailureOr<Value> NvidiaSimt::asynchronous(Site s, Operation *op, ArrayRef<Value> operands) const {
   auto plain = [&](const std::string &text, ArrayRef<Value> values = {}) -> FailureOr<Value> {
     ptx(s, text, s.b.getI32Type(), 0, {}, values, true);
@@ -402,6 +427,16 @@ FailureOr<Value> NvidiaSimt::asynchronous(Site s, Operation *op, ArrayRef<Value>
     Value bytes = arith::SelectOp::create(s.b, s.loc, operands[1], constant(s, 16), constant(s, 0));
     return plain("cp.async.cg.shared.global [$0], [$1], 16, $2;",
                  {sharedAddress(s, operands[2]), operands[0], bytes});
+  }
+  if (isa<sched::BlockOp>(op))
+    return intrinsic(s, s.b.getI32Type(), "llvm.nvvm.read.ptx.sreg.cluster.ctarank");
+  if (isa<sched::ProgramBarrierOp>(op))
+    return plain("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;");
+  if (auto remote = dyn_cast<sched::RemoteLoadOp>(op)) {
+    if (remote.getType().isF32() || getElementTypeOrSelf(remote.getType()).isF32() ||
+        getElementTypeOrSelf(remote.getType()).isInteger(32))
+      return remoteLoad(s, remote, operands);
+    return remote.emitOpError() << "loads " << remote.getType() << ", expected words of 32 bits";
   }
   if (isa<sched::AwaitLaunchesOp>(op))
     return plain("griddepcontrol.launch_dependents; griddepcontrol.wait;");

@@ -12,6 +12,7 @@ public:
 
   void declareKernel(mlir::LLVM::LLVMFuncOp function, int64_t threads) const override;
   void preferRegisters(mlir::LLVM::LLVMFuncOp function, int64_t blocks) const override;
+  void spreadPrograms(mlir::LLVM::LLVMFuncOp function, int64_t blocks) const override;
   mlir::LLVM::GlobalOp declareShared(mlir::ModuleOp module, llvm::StringRef symbol,
                                      int64_t bytes) const override;
   mlir::Value threadId(simt::Site s) const override;

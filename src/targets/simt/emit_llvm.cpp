@@ -1,5 +1,6 @@
 // Emission, the walk: the body moves into a function, then each SIMT operation is replaced in
 // place.
+#include "sched/simt/add_shares.h"
 #include "sched/simt/layout.h"
 #include "sched/simt/prefetch_loads.h"
 #include "targets/simt/emit_llvm_memory.h"
@@ -33,6 +34,7 @@ private:
   Value nextScalar();
   LogicalResult replace(Operation *op);
   Value value(Site s, Operation *op);
+  Value programId(Site s, tile::ProgramIdOp op);
   LogicalResult matrix(Site s, sched::MatrixOp op);
   LogicalResult asynchronous(Site s, Operation *op);
   LogicalResult load(Site s, sched::ViewLoadOp op);
@@ -97,7 +99,11 @@ LLVM::LLVMFuncOp Emitter::makeFunction() {
       function.setArgAttr(index, LLVM::LLVMDialect::getReadonlyAttrName(), b_.getUnitAttr());
   }
   target_.declareKernel(function, result_.threads);
-  if (kernel_->hasAttr(sched::kLatencyBound))
+  if (const int64_t blocks = sched::blocksOf(kernel_); blocks > 1)
+    target_.spreadPrograms(function, blocks);
+  if (auto resident = kernel_->getAttrOfType<IntegerAttr>(sched::kResidentName))
+    target_.preferRegisters(function, resident.getInt());
+  else if (kernel_->hasAttr(sched::kLatencyBound))
     target_.preferRegisters(function, kernel_->hasAttr(sched::kReadsAhead) ? 2 : 1);
   return function;
 }
@@ -256,6 +262,8 @@ LogicalResult Emitter::asynchronous(Site s, Operation *op) {
                 product.getAcc()};
   } else if (auto product = dyn_cast<sched::MatrixTileAsyncOp>(op)) {
     operands = {product.getA(), sharedPointer(s, product.getB()), product.getAcc()};
+  } else if (auto remote = dyn_cast<sched::RemoteLoadOp>(op)) {
+    operands = {sharedPointer(s, remote.getByte()), remote.getBlock()};
   } else if (auto matrices = dyn_cast<sched::SharedMatricesOp>(op)) {
     operands = {sharedPointer(s, matrices.getByte())};
   } else {
@@ -269,10 +277,21 @@ LogicalResult Emitter::asynchronous(Site s, Operation *op) {
   return success();
 }
 
+// A program of several blocks has their number along x.
+Value Emitter::programId(Site s, tile::ProgramIdOp op) {
+  Value id = target_.programId(s, op.getAxis());
+  const int64_t blocks = sched::blocksOf(kernel_);
+  if (op.getAxis() == 0 && blocks > 1)
+    id = arith::DivUIOp::create(
+        s.b, s.loc, id,
+        arith::ConstantOp::create(s.b, s.loc, s.b.getI32IntegerAttr(static_cast<int32_t>(blocks))));
+  return widened(s, id);
+}
+
 // The value of an operation that only computes; null where it is none of these.
 Value Emitter::value(Site s, Operation *op) {
   return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case([&](tile::ProgramIdOp o) { return widened(s, target_.programId(s, o.getAxis())); })
+      .Case([&](tile::ProgramIdOp o) { return programId(s, o); })
       .Case([&](tile::DimOp o) {
         auto view = views_.find(o.getView());
         return view == views_.end() ? Value() : view->second.dims[o.getAxis()];
@@ -325,7 +344,8 @@ LogicalResult Emitter::replace(Operation *op) {
           .Case([&](sched::SharedLoadOp o) { return sharedLoad(s, o); })
           .Case([&](sched::SharedStoreOp o) { return sharedStore(s, o); })
           .Case([&](sched::MatrixOp o) { return matrix(s, o); })
-          .Case<sched::AwaitLaunchesOp, sched::SharedMatricesOp, sched::CopyAsyncOp,
+          .Case<sched::AwaitLaunchesOp, sched::BlockOp, sched::ProgramBarrierOp,
+                sched::RemoteLoadOp, sched::SharedMatricesOp, sched::CopyAsyncOp,
                 sched::CopyCommitOp, sched::CopyWaitOp, sched::MatrixAsyncOp, sched::MatrixFenceOp,
                 sched::MatrixTileAsyncOp, sched::PinOp, sched::MatrixWaitOp>(
               [&](Operation *o) { return asynchronous(s, o); })

@@ -45,6 +45,8 @@ public:
   /// Says of a kernel that its threads wait for memory, so that registers for what is on its way
   /// matter more than having more than so many blocks side by side.
   virtual void preferRegisters(mlir::LLVM::LLVMFuncOp, int64_t blocks) const {}
+  /// Says of a kernel that each of its programs is so many blocks, neighbours along x.
+  virtual void spreadPrograms(mlir::LLVM::LLVMFuncOp, int64_t blocks) const {}
   /// The block's shared memory, an array in space 3: of its own size unless overridden.
   virtual mlir::LLVM::GlobalOp declareShared(mlir::ModuleOp module, llvm::StringRef symbol,
                                              int64_t bytes) const;
@@ -59,7 +61,8 @@ public:
   /// Fails with a diagnostic for an instruction that the target lacks.
   virtual mlir::FailureOr<mlir::Value> matrix(Site s, sched::MatrixOp op) const = 0;
 
-  /// What only some targets have: shared_matrices with {shared pointer}; copies and products that
+  /// What only some targets have: block, program_barrier, and remote_load with {shared pointer,
+  /// block}; shared_matrices with {shared pointer}; copies and products that
   /// threads do not wait for: copy_async with {global pointer, when, shared pointer}, matrix_async
   /// with {pointers to a and b, acc}, matrix_tile_async with {a, pointer to b, acc}, pin with
   /// {value}, matrix_wait with {acc}, and copy_commit, copy_wait and matrix_fence. The result, null

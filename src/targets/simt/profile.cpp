@@ -15,6 +15,7 @@ TargetProfile profileOf(const sched::SimtFacts &facts) {
   profile.sharedBytes = facts.maxShared;
   profile.besideUnquantized = ActivationPrecision::WeightType;
   profile.sharesDepth = facts.sharesDepth;
+  profile.programBlocks = facts.programBlocks;
   if (facts.sharesDepth) {
     profile.unquantizedTile = sched::depthTile(facts, sched::MatrixElement::BF16, false);
     profile.wordsTile = sched::depthTile(facts, sched::MatrixElement::BF16, true);

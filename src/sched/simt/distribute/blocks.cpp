@@ -332,7 +332,7 @@ LogicalResult Distributor::emitBlockStore(BlockStoreOp op) {
     int64_t element = codes ? layout.registerCoords(number)[last] % view.length : 0;
     ViewStoreOp::create(b_, loc_, vectorFrom(ArrayRef<Value>(registers).slice(number, width)),
                         view.argument, add(add(place.byte, inBlock), index(offset + element)),
-                        both(first, place.when), IntegerAttr());
+                        both(both(stores_, first), place.when), IntegerAttr());
   }
   return success();
 }

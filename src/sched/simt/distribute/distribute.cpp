@@ -187,6 +187,7 @@ LogicalResult Distributor::emitBody(Block &block) {
   auto branch = scf::IfOp::create(b_, loc_, TypeRange(), yes(), true);
   for (bool aligned : {true, false}) {
     aligned_ = aligned;
+    stores_ = Value();
     sharedUsed_ = false;
     pipelines_.clear(); // they begin where they began in the other body
     pipelineEnd_ = 0;

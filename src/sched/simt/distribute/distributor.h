@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 
 namespace sinter {
 struct BlockFormat;
@@ -107,6 +108,8 @@ struct SharedRead {
   SmallVector<Value> registers = {};
 };
 
+struct GroupSimt;
+struct GroupSumsSimt;
 struct MatrixInstruction;
 /// Whether a matmul by groups reads its left operand itself, piece by piece where it multiplies:
 /// threads could not hold all of it beside the words of weights.
@@ -123,7 +126,14 @@ private:
   // Tiles whose registers are computed where they are needed.
   struct InTurn {
     llvm::DenseMap<std::pair<Value, int64_t>, Value> values; // by tile and register
-    std::map<Operation *, TileLoad> loads;
+    std::map<Operation *, TileLoad> loads = {};
+  };
+  // Tokens of a matmul of few rows, read or computed where it multiplies.
+  struct TokensInTurn {
+    Value tile = Value();
+    std::optional<TileLoad> loaded = std::nullopt;
+    std::optional<SharedRead> shared = std::nullopt;
+    InTurn made = InTurn();
   };
   using CoordsFn = llvm::function_ref<SmallVector<int64_t>(ArrayRef<int64_t>)>;
 
@@ -207,10 +217,19 @@ private:
   // distribute/split.cpp: matmuls of few rows
   LogicalResult emitSplitDot(SplitDotOp op);
   LogicalResult emitGroupDot(GroupDotOp op);
+  mlir::FailureOr<SharedRead> shareSums(GroupDotOp op, const GroupSimt &simt,
+                                        const GroupSumsSimt &layouts, const SharedTile &tokens,
+                                        Value stage);
+  TokensInTurn tokensOf(Value tile, const SimtLayout &layout);
+  SmallVector<Value> tokensAt(TokensInTurn &tokens, ArrayRef<int64_t> numbers);
   SmallVector<Value> tokensAt(TileLoad &load, ArrayRef<int64_t> numbers);
   SmallVector<Value> tokensAt(SharedRead &read, ArrayRef<int64_t> numbers);
   SmallVector<Value> tokensAt(InTurn &made, Value tile, ArrayRef<int64_t> numbers);
   LogicalResult emitJoinShares(JoinSharesOp op);
+  LogicalResult joinBlocks(JoinSharesOp op);
+  Registers takeRemote(const SharedTile &shared, const SharedPlan &plan, const SimtLayout &layout,
+                       Value block, Value more);
+  Registers takeSums(const SharedTile &sums, const SimtLayout &to, Value block);
 
   // distribute/in_turn.cpp: what a matmul by groups computes where it multiplies
   void chooseInTurn();
@@ -328,6 +347,7 @@ private:
   Value step_; // i32: bytes that a loop adds to what is taken from shared memory; null outside
   bool aligned_ = false;       // extents and strides are multiples of vectors
   llvm::DenseSet<Value> wide_; // arguments whose accesses would be wider if they were
+  Value stores_;               // i1: whether this block stores results; null: it does
   bool sharedUsed_ = false;    // by an operation that may run before the next one
   int64_t shared_ = 0;         // bytes of shared memory
   int64_t pipelineEnd_ = 0;    // of which live pipelines have those below

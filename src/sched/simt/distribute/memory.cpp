@@ -2,6 +2,7 @@
 #include "base/check.h"
 #include "numeric/formats/dot_packing.h"
 #include "sched/simt/distribute/distributor.h"
+#include "sched/simt/split_dots.h"
 #include "sched/view_bounds.h"
 
 using namespace mlir;
@@ -260,8 +261,10 @@ TileLoad Distributor::loadOf(tile::LoadOp op) {
 }
 
 bool isReadInTurn(Operation *load) {
-  auto dot = load->hasOneUse() ? dyn_cast<GroupDotOp>(*load->user_begin()) : GroupDotOp();
-  return dot && dot.getA() == load->getResult(0) && dot->getBlock() == load->getBlock();
+  Operation *dot = load->hasOneUse() ? *load->user_begin() : nullptr;
+  auto split = dyn_cast_or_null<SplitDotOp>(dot);
+  const bool reads = isa_and_nonnull<GroupDotOp>(dot) || (split && besideOf(split) > 1);
+  return reads && dot->getOperand(0) == load->getResult(0) && dot->getBlock() == load->getBlock();
 }
 
 LogicalResult Distributor::emitLoad(tile::LoadOp op) {
@@ -299,7 +302,7 @@ LogicalResult Distributor::emitStore(tile::StoreOp op) {
   for (int64_t number = 0; number < layout.registers(); number += access.vector) {
     if (isPadding(layout, number))
       continue;
-    Value when = both(first, whenAt(access, number));
+    Value when = both(both(stores_, first), whenAt(access, number));
     Value byte = byteAt(access, number);
     ViewStoreOp::create(b_, loc_,
                         vectorFrom(ArrayRef<Value>(registers).slice(number, access.vector)),

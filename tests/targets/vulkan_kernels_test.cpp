@@ -116,6 +116,42 @@ TEST_P(VulkanConformance, Holds) {
   }
 }
 
+// Rows in one program have the bits of rows in programs of their own, by sums of each thread and by
+// sums of each step.
+class VulkanRowTiles : public testing::TestWithParam<const char *> {};
+
+TEST_P(VulkanRowTiles, HaveTheBitsOfRowsAlone) {
+  auto device = softwareDevice(8);
+  if (!device)
+    GTEST_SKIP() << device.error().toString();
+  auto target = findTarget(plainTarget(8, GetParam()));
+  ASSERT_TRUE(target) << target.error().toString();
+  KernelCase c = gemmCase("f32", "q8_0", true, 1, 8, 256);
+  c.settings["activation"] = "f32";
+  std::optional<LaunchArguments> arguments, alone;
+  std::vector<tile::KernelModule> modules; // whose types the arguments have
+  Random random(3);
+  for (const char *rows : {"1", "4", "8"}) {
+    c.settings["row_tiles"] = rows;
+    tile::KernelModule &module = modules.emplace_back(buildCase(c));
+    ASSERT_TRUE(module.ok()) << module.diagnosticText();
+    auto kernel = DeviceKernel::load(module.module(), **target, **device);
+    ASSERT_TRUE(kernel) << kernel.error().toString();
+    if (!arguments)
+      arguments =
+          caseArguments(c, kernel->source(), {{"M", 13}, {"N", 20}, {"K", 544}}, false, random);
+    auto found = kernel->launch(*arguments);
+    ASSERT_TRUE(found) << found.error().toString();
+    if (!alone)
+      alone = *found;
+    EXPECT_EQ(firstDifference(*found, *alone), "") << rows << " rows";
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Subgroups8, VulkanRowTiles, testing::Values("", "+float64"),
+                         [](const auto &info) {
+                           return std::string(*info.param ? "of_steps" : "of_threads");
+                         });
+
 const DeviceKind kKinds[] = {{16, true}, {8, true}, {8, false}, {4, true}};
 
 // The cases of the kinds with these subgroups: a process has subgroups of one width. A sample shows

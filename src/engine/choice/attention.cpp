@@ -100,7 +100,7 @@ kernels::Attention pipelined(kernels::Attention p, const TargetProfile &profile)
 kernels::Attention combining(kernels::Attention p, const TargetProfile &profile) {
   // What a subgroup's registers hold. Long contexts have few programs of whole values, each of
   // which waits for memory once for the partitions that it reads together.
-  constexpr int64_t kNumbers = 2048, kMostTogether = 32, kColumns = 64;
+  constexpr int64_t kNumbers = 2048, kMostTogether = 16, kColumns = 64;
   p.slopes = false;
   p.scores = {};
   if (profile.kind == TargetKind::Cpu)

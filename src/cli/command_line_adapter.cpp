@@ -84,11 +84,10 @@ void addPrecision(CLI::App &command, CommandLine &line) {
 }
 
 void addOverlap(CLI::App &command, CommandLine &line) {
-  addText(command, "--overlap", line.overlap,
-          "whether steps of decode begin before the tokens of the step before are chosen, with the "
-          "device's guesses of these; answers stay the same (default: on where the plan has such "
-          "steps, which are plans of GPUs)",
-          "on|off");
+  addText(
+      command, "--overlap", line.overlap,
+      "begin decode steps from the device's guesses (default: on where the plan has such steps)",
+      "on|off");
 }
 
 void addModel(CLI::App &command, CommandLine &line) {

@@ -39,7 +39,7 @@ TEST(KernelRegistry, EveryDefaultIsASettingThatChangesNothing) {
     Settings settings;
     for (const ParamInfo &param : entry.params)
       settings[param.name] = param.standard;
-    ASSERT_FALSE(settings.empty());
+    EXPECT_EQ(settings.empty(), entry.name == std::string_view("take_guesses")); // has one form
     EXPECT_EQ(define(entry.name, settings), define(entry.name, {}));
   }
 }

@@ -6,7 +6,7 @@
 namespace sinter::engine {
 
 /// Adds the procedure and its buffers to a lowered plan that gives the largest logits of rows apart
-/// and states how many; other plans stay as they are. Kernels are in the set.
+/// and states how many; it does not change other plans. Kernels are in the set.
 Result<void> addAheadStep(KernelSet &kernels, plan::Plan &plan);
 
 } // namespace sinter::engine

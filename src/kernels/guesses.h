@@ -22,8 +22,8 @@ struct GuessTokens {
 };
 
 // Writes the guesses of some rows of the step before to a step's tokens; other tokens stay.
-// Arguments: sources i32 [T, 1], rows of guesses, -1: the token stays, guesses i32 [G, 1], of which
-// a negative one becomes token 0, tokens i32 [T, 1]. Grid x walks T.
+// Arguments: sources i32 [T, 1], each a row of guesses (-1: the token stays); guesses i32 [G, 1],
+// in which a negative number stands for token 0; tokens i32 [T, 1]. Grid x walks T.
 struct TakeGuesses {};
 
 void guessTokens(kernel::KernelBuilder &k, const GuessTokens &p);

@@ -8,7 +8,7 @@
 
 namespace sinter::sched {
 
-/// On a kernel of which a multiprocessor should hold so many thread blocks.
+/// A kernel's attribute: how many of its thread blocks a multiprocessor should hold at once.
 inline constexpr llvm::StringLiteral kResidentName = "sched.resident";
 
 /// Whether a loop takes one share of K: from the counter of a loop over shares on, which has steps

@@ -462,7 +462,7 @@ static bool addsSharesInTurn(tile::DotOp dot, int64_t least) {
          unit >= least;
 }
 
-// The same of weights that lie as they are multiplied.
+// The same of unquantized weights.
 static bool addsUnquantizedInTurn(tile::DotOp dot, const SimtFacts &facts) {
   Type element = tileType(dot.getB()).getElementType();
   const bool half = element.isF16() || element.isBF16();

@@ -111,7 +111,18 @@ TEST(Lowering, ANormThatIsOnlyRoundedStoresRoundedValues) {
   EXPECT_THAT(lowered.kernelText(norm), HasSubstr("block<\"q8a\">, out"));
 }
 
-// The kernels of a norm and its product with [n, k] weights, for decode tokens on threads.
+// The launch that a step is for so many rows.
+static const plan::Launch &launchOf(const plan::Step &step, int64_t rows) {
+  const plan::Step *at = &step;
+  while (const auto *branch = std::get_if<plan::If>(&at->op)) {
+    const int64_t symbols[] = {rows, 1, 1, 1, 1, 1};
+    at = *plan::evaluate(branch->condition, symbols) ? &branch->thenSteps.at(0)
+                                                     : &branch->elseSteps.at(0);
+  }
+  return std::get<plan::Launch>(at->op);
+}
+
+// The kernels of a norm and its product with [n, k] weights, for one decode token on threads.
 std::vector<std::string> decodeKernels(int64_t n, int64_t k) {
   const std::string columns = std::to_string(k), weights = std::to_string(n) + "x" + columns;
   const std::string x = "tensor<?x" + columns + "xf32, #graph.dims<T>>",
@@ -131,7 +142,7 @@ std::vector<std::string> decodeKernels(int64_t n, int64_t k) {
   EXPECT_TRUE(lowered.result()) << lowered.result().error().message;
   std::vector<std::string> kernels;
   for (const plan::Step &step : lowered.step<plan::If>(0).thenSteps)
-    kernels.push_back(lowered.kernelText(std::get<plan::Launch>(step.op)));
+    kernels.push_back(lowered.kernelText(launchOf(step, 1)));
   return kernels;
 }
 
@@ -142,17 +153,6 @@ TEST(Lowering, ProductsOfGeneratedRowsMakeTheirNormWhereFewProgramsRepeatIt) {
               ElementsAre(AllOf(HasSubstr("@rms_norm"), HasSubstr("tile.name = \"out\""),
                                 Not(HasSubstr("bf16"))), // as exact as its own
                           AllOf(HasSubstr("@gemm"), Not(HasSubstr("norm_weight")))));
-}
-
-// The launch that a step is for so many rows.
-static const plan::Launch &launchOf(const plan::Step &step, int64_t rows) {
-  const plan::Step *at = &step;
-  while (const auto *branch = std::get_if<plan::If>(&at->op)) {
-    const int64_t symbols[] = {rows, 1, 1, 1, 1, 1};
-    at = *plan::evaluate(branch->condition, symbols) ? &branch->thenSteps.at(0)
-                                                     : &branch->elseSteps.at(0);
-  }
-  return std::get<plan::Launch>(at->op);
 }
 
 TEST(Lowering, AProductBranchesOnWhetherThereIsMoreThanOneRow) {

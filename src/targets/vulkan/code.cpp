@@ -109,6 +109,10 @@ bool roundsToBfloat16(Operation *code) {
   return code->walk(rounds).wasInterrupted();
 }
 
+bool divides(Operation *code) {
+  return code->walk([](spirv::FDivOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
 static Value joined(Site c, ArrayRef<Value> parts, unsigned from, Type whole) {
   if (from == 16 && whole.isInteger(32)) {
     Value first = roundedSource(parts[0]), second = roundedSource(parts[1]);

@@ -66,5 +66,7 @@ Value widened(Site c, Value value, Type type, bool native);
 Value narrowed(Site c, Value value, Type type, bool native);
 /// Whether code has such roundings.
 bool roundsToBfloat16(mlir::Operation *code);
+/// Whether code divides: drivers divide in another way where an entry point says how it rounds.
+bool divides(mlir::Operation *code);
 
 } // namespace sinter::targets::vulkan

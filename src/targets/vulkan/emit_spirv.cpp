@@ -14,23 +14,6 @@ using namespace mlir;
 
 namespace sinter::targets::vulkan {
 
-// Whether about as many numbers are divided as rounded. A kernel that says how it rounds divides
-// exactly too: silu of bf16 on an H200 took 263 us instead of 187.
-static bool dividesOften(tile::KernelOp kernel) {
-  int64_t divided = 0, rounded = 0;
-  auto count = [](Operation *op) {
-    auto vector = dyn_cast<VectorType>(op->getResult(0).getType());
-    return vector ? vector.getNumElements() : 1;
-  };
-  kernel.walk([&](Operation *op) {
-    if (isa<arith::DivFOp>(op))
-      divided += count(op);
-    if (isa<arith::TruncFOp>(op))
-      rounded += count(op);
-  });
-  return divided * 4 > rounded;
-}
-
 LogicalResult Emitter::readAttributes() {
   FailureOr<int64_t> threads = sched::threadsOf(kernel_, facts_.threads);
   auto shared = kernel_->getAttrOfType<IntegerAttr>(sched::kSharedName);
@@ -47,7 +30,7 @@ LogicalResult Emitter::readAttributes() {
     shuffles_ |= isa<sched::ShuffleOp, sched::AccTakeOp>(op);
     shared_.inPieces |= isa<sched::AccAddOp, sched::AccTakeOp>(op);
   });
-  roundsToBfloat16_ = facts_.has("bfloat16") && facts_.has("even16") && !dividesOften(kernel_);
+  roundsToBfloat16_ = facts_.has("bfloat16") && facts_.has("even16");
   return success();
 }
 

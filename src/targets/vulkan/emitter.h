@@ -64,6 +64,7 @@ private:
   mlir::spirv::FuncOp makeFunction();
   void bindArguments(mlir::Block &body);
   void finishEntryPoint(mlir::spirv::FuncOp function);
+  void sayHowItRounds(mlir::spirv::FuncOp function);
   Value argumentWord(int64_t number);
   Value pushedWord(int64_t number);
   Value builtin(mlir::spirv::BuiltIn kind, llvm::StringRef name, int axis);

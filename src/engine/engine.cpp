@@ -7,6 +7,7 @@
 #include "engine/choice/attention.h"
 #include "engine/choice/fusion.h"
 #include "engine/choice/rows.h"
+#include "engine/constant_views.h"
 #include "engine/engine.h"
 #include "engine/gguf_source.h"
 #include "engine/lowering.h"
@@ -178,6 +179,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
     plan.properties[contract::kTopCount.name] = std::min(decoder.topLogits, features.vocabulary);
   if (options.variants.empty()) // those are for timing steps by themselves
     SINTER_TRY(addAheadStep(kernels, plan));
+  markConstantViews(plan, kernels);
   plan.properties[contract::kGraphOperations] = operationCount;
   return plan;
 }

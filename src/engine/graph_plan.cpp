@@ -3,6 +3,7 @@
 #include "tile/mlir_pch.h"
 
 #include "engine/choice/fusion.h"
+#include "engine/constant_views.h"
 #include "engine/graph_plan.h"
 #include "engine/lowering.h"
 #include "graph/rewrite/passes.h"
@@ -103,6 +104,7 @@ Result<plan::Plan> buildGraphPlan(func::FuncOp function, const GraphPlanOptions 
   LoweringOptions lowering{profile, Activations::F32};
   lowering.namesPlaces = true;
   SINTER_ASSIGN(plan::Plan plan, Lowering(kernels, lowering).run(*module));
+  markConstantViews(plan, kernels);
   if (!kernels.size())
     return fail(Code::Unsupported, "the graph computes nothing, expected an output");
   const uint32_t threads =

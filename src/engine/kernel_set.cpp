@@ -144,6 +144,16 @@ std::vector<std::pair<std::string, int64_t>> numbersOf(mlir::DictionaryAttr sche
   return numbers;
 }
 
+// What the plan's launches tell of the arguments.
+void copyArgumentFacts(tile::KernelOp from, tile::KernelOp to) {
+  for (unsigned argument = 0; argument < from.getNumArguments(); ++argument) {
+    if (auto strides = tile::stridesOf(from, argument); !strides.empty())
+      tile::setStrides(to, argument, strides);
+    if (tile::isConstant(from, argument))
+      tile::setConstant(to, argument);
+  }
+}
+
 } // namespace
 
 // Compiles a kernel in a context of its own, so that several run side by side.
@@ -168,9 +178,7 @@ Result<targets::CompiledModule> KernelSet::compileOne(plan::KernelId id,
     return fail(Code::Internal, built.diagnostics.front().toString());
   if (mlir::DictionaryAttr schedule = tile::scheduleOf(kernel(id)))
     tile::setSchedule(kernelOf(*built.module), numbersOf(schedule));
-  for (unsigned argument = 0; argument < kernel(id).getNumArguments(); ++argument)
-    if (auto strides = tile::stridesOf(kernel(id), argument); !strides.empty())
-      tile::setStrides(kernelOf(*built.module), argument, strides);
+  copyArgumentFacts(kernel(id), kernelOf(*built.module));
   auto code = target.compilePart(*built.module, nullptr);
   if (!code)
     return fail(code.error().code, code.error().message + messages);

@@ -61,6 +61,14 @@ void setStrides(KernelOp kernel, unsigned argument, ArrayRef<int64_t> strides) {
   kernel.setArgAttr(argument, kStridesName, Builder(kernel).getDenseI64ArrayAttr(strides));
 }
 
+void setConstant(KernelOp kernel, unsigned argument) {
+  kernel.setArgAttr(argument, kConstantName, UnitAttr::get(kernel.getContext()));
+}
+
+bool isConstant(KernelOp kernel, unsigned argument) {
+  return kernel.getArgAttr(argument, kConstantName) != nullptr;
+}
+
 std::optional<int64_t> givenStride(BlockArgument view, int64_t axis) {
   auto kernel = cast<KernelOp>(view.getOwner()->getParentOp());
   ArrayRef<int64_t> strides = stridesOf(kernel, view.getArgNumber());

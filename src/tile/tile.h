@@ -51,6 +51,9 @@ inline constexpr llvm::StringLiteral kStridesName = "tile.strides";
 /// Empty where there is none.
 llvm::ArrayRef<int64_t> stridesOf(KernelOp kernel, unsigned argument);
 void setStrides(KernelOp kernel, unsigned argument, llvm::ArrayRef<int64_t> strides);
+/// Marks a view as one that no launch writes.
+void setConstant(KernelOp kernel, unsigned argument);
+bool isConstant(KernelOp kernel, unsigned argument);
 /// That of an argument along an axis.
 std::optional<int64_t> givenStride(mlir::BlockArgument view, int64_t axis);
 } // namespace sinter::tile

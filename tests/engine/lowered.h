@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/choice/fusion.h"
+#include "engine/constant_views.h"
 #include "engine/graph_text.h"
 #include "engine/lowering.h"
 #include "engine/profiles.h"
@@ -66,6 +67,17 @@ public:
     std::string text;
     llvm::raw_string_ostream(text) << kernels_.kernel(launch.kernel);
     return text;
+  }
+
+  // Names of the views that nothing writes in such a plan of these kernels.
+  std::vector<std::string> constantViews(const plan::Plan &plan, const plan::Launch &launch) {
+    markConstantViews(plan, kernels_);
+    tile::KernelOp kernel = kernels_.kernel(launch.kernel);
+    std::vector<std::string> names;
+    for (unsigned argument = 0; argument < kernel.getNumArguments(); ++argument)
+      if (tile::isConstant(kernel, argument))
+        names.push_back(kernel.getArgAttrOfType<mlir::StringAttr>(argument, "tile.name").str());
+    return names;
   }
 
 private:

@@ -111,6 +111,53 @@ TEST(Lowering, ANormThatIsOnlyRoundedStoresRoundedValues) {
   EXPECT_THAT(lowered.kernelText(norm), HasSubstr("block<\"q8a\">, out"));
 }
 
+constexpr const char *kTwoNorms = R"(
+  %x = graph.input "x" : !x
+  %gain = graph.weight ["gain"] : tensor<64xf32>
+  %n = graph.norm %x, %gain eps 1.0e-5 : !x, tensor<64xf32> -> !x
+  %m = graph.norm %n, %gain eps 1.0e-5 : !x, tensor<64xf32> -> !x
+  graph.output "m", %m : !x
+)";
+
+TEST(Lowering, WeightsAndInputsThatNothingWritesAreConstantViews) {
+  Lowered lowered(kNormThenMatmul);
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  const auto &norm = lowered.step<plan::Launch>(0);
+  EXPECT_THAT(lowered.constantViews(lowered.plan(), norm), ElementsAre("x", "weight"));
+  const auto *few = std::get_if<plan::If>(&lowered.steps().at(1).op);
+  ASSERT_TRUE(few);
+  EXPECT_THAT(
+      lowered.constantViews(lowered.plan(), std::get<plan::Launch>(few->thenSteps.at(0).op)),
+      ElementsAre("b"));
+}
+
+TEST(Lowering, AnInputThatALaunchWritesIsNoConstantView) {
+  Lowered lowered(kNormThenMatmul);
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  plan::Plan plan = lowered.plan();
+  auto &norm = std::get<plan::Launch>(plan.procedures[0].steps[0].op);
+  norm.buffers.back() = norm.buffers.front(); // out is x
+  EXPECT_THAT(lowered.constantViews(plan, norm), ElementsAre("weight"));
+}
+
+TEST(Lowering, AnInputThatACopyWritesIsNoConstantView) {
+  Lowered lowered(kNormThenMatmul);
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  plan::Plan plan = lowered.plan();
+  const plan::BufferId x = *plan::findBuffer(plan, "x"), c = *plan::findBuffer(plan, "c");
+  plan.procedures[0].steps.push_back({plan::Copy{c, 0, x, 0, 4}});
+  EXPECT_THAT(lowered.constantViews(plan, lowered.step<plan::Launch>(0)), ElementsAre("weight"));
+}
+
+// Its second launch reads what the first has written.
+TEST(Lowering, AViewIsConstantIfItIsInAllLaunchesOfItsKernel) {
+  Lowered lowered(kTwoNorms);
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  ASSERT_EQ(lowered.kernelCount(), 1u);
+  EXPECT_THAT(lowered.constantViews(lowered.plan(), lowered.step<plan::Launch>(0)),
+              ElementsAre("weight"));
+}
+
 // The launch that a step is for so many rows.
 static const plan::Launch &launchOf(const plan::Step &step, int64_t rows) {
   const plan::Step *at = &step;
@@ -170,7 +217,8 @@ TEST(Lowering, AProductWithScalarsBranchesOnFewRowsToo) {
     Lowered lowered(text);
     EXPECT_TRUE(lowered.result()) << lowered.result().error().message;
     std::vector<uint32_t> of;
-    for (int64_t rows : {int64_t{1}, int64_t{2}, kSmallBucketRows, kSmallBucketRows + 1, int64_t{512}})
+    for (int64_t rows :
+         {int64_t{1}, int64_t{2}, kSmallBucketRows, kSmallBucketRows + 1, int64_t{512}})
       of.push_back(launchOf(lowered.steps().at(step), rows).kernel.index);
     return of;
   };

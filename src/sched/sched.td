@@ -350,12 +350,14 @@ def Sched_GroupDotOp : Sched_Op<"group_dot", [AllTypesMatch<["acc", "result"]>]>
     a is [M, K] of bf16, b [N, K / 2] of pairs of bf16, scale and min [N, groups] of f32, acc [subgroups, M, N]. b is the
     operand of the instruction of whose rows a thread has accumulators, so that it has their scales. Products and sums of a group
     are exact to f32; each is scaled and added to the accumulators in ascending order. Where `beside` is more than 1, so many
-    subgroups share b's rows instead of K, and all of them multiply all of a; acc is [1, M, N] then.
+    subgroups share b's rows instead of K, and all of them multiply all of a; acc is [1, M, N] then. An instruction `reading`
+    multiplies in place of `instruction`, group by group in the same order, where it reads a in a stage whose pipeline has its
+    `order`; `beside` counts groups of its lanes then.
   }];
   let arguments = (ins StrAttr:$instruction, DenseI64ArrayAttr:$depth, Tile_Tile:$a, Tile_Tile:$b, Tile_Tile:$scale, Optional<Tile_Tile>:$min, Tile_Tile:$acc,
-                       DefaultValuedAttr<I64Attr, "1">:$beside);
+                       DefaultValuedAttr<I64Attr, "1">:$beside, OptionalAttr<StrAttr>:$reading);
   let results = (outs Tile_Tile:$result);
-  let assemblyFormat = "$instruction `depth` $depth $a `,` $b `scale` $scale (`min` $min^)? `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($scale) (`,` type($min)^)? `,` type($acc)";
+  let assemblyFormat = "$instruction (`reading` $reading^)? `depth` $depth $a `,` $b `scale` $scale (`min` $min^)? `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($scale) (`,` type($min)^)? `,` type($acc)";
   let hasVerifier = 1;
 }
 
@@ -382,7 +384,8 @@ def Sched_Pipeline : TypeDef<Sched_Dialect, "Pipeline", []> {
 
 def Sched_MakePipelineOp : Sched_Op<"make_pipeline", []> {
   let summary = "an empty pipeline; `swizzled` as matrix instructions read it that take operands from shared memory, else with `gap` bytes between rows";
-  let arguments = (ins UnitAttr:$swizzled, DefaultValuedAttr<I64Attr, "16">:$gap);
+  let description = "Bit i of an element's number along a row of a swizzled pipeline is bit `order`[i] of its place there; bits beyond are their own.";
+  let arguments = (ins UnitAttr:$swizzled, DefaultValuedAttr<I64Attr, "16">:$gap, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$order);
   let results = (outs Sched_Pipeline:$result);
   let assemblyFormat = "(`swizzled` $swizzled^)? attr-dict `:` type($result)";
 }
@@ -484,8 +487,8 @@ def Sched_AccTakeOp : Sched_Op<"acc_take", []> {
 // The same for each thread, in SIMT IR.
 
 def Sched_CopyAsyncOp : Sched_Op<"copy_async", []> {
-  let summary = "starts to copy 16 bytes of a kernel argument to shared memory; zeros where not `when`";
-  let arguments = (ins Sched_View:$view, Index:$byte, I1:$when, I32:$shared);
+  let summary = "starts to copy 16 bytes of a kernel argument to shared memory, or 4 or 8; zeros where not `when`";
+  let arguments = (ins Sched_View:$view, Index:$byte, I1:$when, I32:$shared, DefaultValuedAttr<I64Attr, "16">:$size);
   let assemblyFormat = "$view `[` $byte `]` `when` $when `to` $shared attr-dict `:` type($view)";
 }
 
@@ -520,11 +523,12 @@ def Sched_MatrixTileAsyncOp : Sched_Op<"matrix_tile_async", [AllTypesMatch<["acc
   let summary = "starts acc + a . b, a's fragment in registers, b in shared memory as rows along k";
   let description = [{
     Rows of b are cut in panels of 128 bytes, `panel` bytes apart; a panel has its rows after one another, their 16-byte
-    pieces XORed with the row's number.
+    pieces XORed with the row's number. Where `transpose_b`, it starts acc + a . b^T instead, and b [n, k] lies as
+    matrix_async has it.
   }];
-  let arguments = (ins StrAttr:$instruction, Sched_Word:$a, I32:$b, I64Attr:$panel, Sched_Word:$acc);
+  let arguments = (ins StrAttr:$instruction, Sched_Word:$a, I32:$b, DefaultValuedAttr<I64Attr, "0">:$panel, Sched_Word:$acc, UnitAttr:$transpose_b);
   let results = (outs Sched_Word:$result);
-  let assemblyFormat = "$instruction $a `,` `[` $b `]` `panel` $panel `,` $acc attr-dict `:` type($a) `,` type($acc)";
+  let assemblyFormat = "$instruction $a `,` `[` $b `]` (`panel` $panel^)? (`transposed` $transpose_b^)? `,` $acc attr-dict `:` type($a) `,` type($acc)";
 }
 
 def Sched_PinOp : Sched_Op<"pin", [AllTypesMatch<["value", "result"]>]> {
@@ -541,10 +545,10 @@ def Sched_MatrixFenceOp : Sched_Op<"matrix_fence", []> {
 
 def Sched_MatrixWaitOp : Sched_Op<"matrix_wait", [AllTypesMatch<["acc", "result"]>]> {
   let summary = "ends a group of started matrix instructions and waits for all groups but the `pending` youngest; the accumulators pass through";
-  let description = "2147483647 pending groups: does not wait.";
-  let arguments = (ins I32Attr:$pending, UnitAttr:$commit, Sched_Word:$acc);
+  let description = "2147483647 pending groups: does not wait. `settled`: the accumulators' group has ended then, though others may be pending.";
+  let arguments = (ins I32Attr:$pending, UnitAttr:$commit, Sched_Word:$acc, UnitAttr:$settled);
   let results = (outs Sched_Word:$result);
-  let assemblyFormat = "$pending (`commit` $commit^)? $acc attr-dict `:` type($acc)";
+  let assemblyFormat = "$pending (`commit` $commit^)? (`settled` $settled^)? $acc attr-dict `:` type($acc)";
 }
 
 #endif

@@ -99,10 +99,11 @@ TEST(SharedDepth, TakesWholeInstructions) {
 }
 
 // Its target, whose programs have at most so many blocks.
-TargetProfile sharingTarget(int64_t programBlocks) {
+TargetProfile sharingTarget(int64_t programBlocks, bool readsTokens = false) {
   TargetProfile profile;
   profile.unquantizedTile = kUnquantizedTile;
   profile.programBlocks = programBlocks;
+  profile.readsTokens = readsTokens;
   return profile;
 }
 
@@ -170,6 +171,30 @@ TEST(SharedDepth, GivesSharesOfFewColumnsBlocksOfTheirOwn) {
       << "fewer blocks than shares";
   EXPECT_THAT(tilesOf(kernel::block("q8_0"), 512, 4096, 0, 1, kSharing, kBlocks), ElementsAre())
       << "too few programs all the same";
+}
+
+// (tile, decisions) of a target whose instructions read tokens, for more than 32 tokens.
+std::string readingTileOf(kernel::Element weights, int64_t n, int64_t k) {
+  const std::vector<TokenGemm> tiles =
+      tilesOfTokens(shared(weights, n, k), 0, 1, sharingTarget(/*programBlocks=*/8, true));
+  std::string text;
+  for (const TokenGemm &tile : tiles)
+    if (tile.leastTokens == 33) {
+      text = std::to_string(tile.gemm.blockM) + "x" + std::to_string(tile.gemm.blockN);
+      for (const auto &[name, value] : tile.decided)
+        text += " " + name + "=" + std::to_string(value);
+    }
+  return text;
+}
+
+TEST(SharedDepth, GivesTokensThatInstructionsReadWideTiles) {
+  const auto q4_k = kernel::block("q4_k");
+  EXPECT_EQ(readingTileOf(q4_k, 28672, 4096), "64x128 reading_groups=1");
+  EXPECT_EQ(readingTileOf(q4_k, 14336, 4096), "64x64 reading_groups=1")
+      << "programs enough need no other blocks";
+  EXPECT_EQ(readingTileOf(q4_k, 4096, 14336).substr(0, 8), "64x128 s");
+  EXPECT_EQ(readingTileOf(kernel::F16, 28672, 4096), "64x128") << "words alone";
+  EXPECT_EQ(readingTileOf(kernel::block("q8_0"), 28672, 1280), "") << "short rows";
 }
 
 TEST(SharedDepth, KeepsSharesOfKInTilesOfManyTokens) {

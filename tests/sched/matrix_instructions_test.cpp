@@ -56,11 +56,11 @@ TEST_P(OfRegisters, HoldEveryElementAsOftenAsItsCopies) {
   expectCovered(row.layoutB(), row.lanes);
 }
 
-// b's rows are cut in panels of 64 elements; one product's accumulators are the next one's a.
+// b^T has whole patterns of 8 rows; one product's accumulators are the next one's a.
 TEST_P(OfBoth, HoldEveryElementWhereAccumulatorsLie) {
   const MatrixInstruction &row = GetParam();
   expectCovered(row.layoutA(), row.lanes);
-  EXPECT_EQ(row.n % 64, 0);
+  EXPECT_EQ(row.n % 8, 0);
   EXPECT_EQ(row.layoutA().threadBits(), row.layoutC().threadBits());
 }
 

@@ -56,6 +56,18 @@ TEST(SimtCopies, OfOlderGroupsLandWhileTheYoungestIsOnItsWay) {
               testing::ElementsAre(0, 4, 8, 12));
 }
 
+// Threads that copy four bytes each to one piece do not meet.
+const std::string kFourBytes = "sched.copy_async %x[%b4] when %yes to %s4 {size = 4 : i64} : "
+                               "!tile.view<16xf32, in>\n";
+
+TEST(SimtCopies, MayFillAPieceTogether) {
+  SimtOutcome outcome =
+      runBody(kFourBytes + kCommit + copyWait(0) + fetch("%r", "%s4") + store("%r", "%y", "%b4"));
+  EXPECT_EQ(outcome.message, "succeeded");
+  EXPECT_THAT(std::vector(outcome.y.begin(), outcome.y.begin() + 4),
+              testing::ElementsAre(0, 1, 2, 3));
+}
+
 TEST(SimtCopies, MayFollowOneAnotherToOnePlace) {
   EXPECT_EQ(refusal("%n = arith.constant 3 : index\n" + kCopying +
                     "scf.for %i = %c0 to %n step %c1 {\n" + copy("%b16", "%s16") + kCommit +
@@ -167,6 +179,19 @@ TEST(SimtCopyRefusals, PlacesBeyondTheView) {
 TEST(SimtCopyRefusals, CopiesOnTheirWayWhenTheProgramEnds) {
   EXPECT_EQ(refusal(kCopied),
             "'sched.copy_async' at kernel.mlir:25:1 is in flight when its program ends");
+}
+
+TEST(SimtCopyRefusals, ReadsOfAPartThatAnotherThreadStillCopies) {
+  EXPECT_EQ(refusal(kFourBytes + kCommit + "%i8 = arith.constant 8 : i32\n" + fetch("%r", "%i8") +
+                    copyWait(0)),
+            "kernel.mlir:25:6: 'sched.shared_load' of thread 0 reads byte 8 of shared memory, "
+            "which 'sched.copy_async' at kernel.mlir:22:1 of thread 2 is still copying to");
+}
+
+TEST(SimtCopyRefusals, SizesThatNoProcessorCopies) {
+  EXPECT_EQ(refusal("sched.copy_async %x[%b4] when %yes to %s4 {size = 2 : i64} : "
+                    "!tile.view<16xf32, in>\n"),
+            "kernel.mlir:22:1: 'sched.copy_async' op copies 2 bytes, expected 4, 8 or 16");
 }
 
 TEST(SimtCopyRefusals, CopiesOfWhatProgramsWrite) {

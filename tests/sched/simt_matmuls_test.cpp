@@ -103,6 +103,32 @@ TEST(SimtTileMatmuls, GiveTheirAccumulatorsWithTheWait) {
   }
 }
 
+TEST(SimtTileMatmuls, MultiplyByRowsOfTheTransposed) {
+  for (int element : {0, 1, 31}) {
+    SimtOutcome outcome = runBody(
+        kOnes + kReady +
+            "%d = sched.matrix_tile_async \"nvidia.wgmma.ra.m64n64k16.f32.bf16\" %ones, [%ib] "
+            "transposed, %zero : vector<8xbf16>, vector<32xf32>\n" +
+            matrixWait("%w", "%d") + extract("%e", "%w", element) + publish("%e"),
+        kMatmuls);
+    EXPECT_EQ(outcome.message, "succeeded");
+    EXPECT_THAT(outcome.y, testing::Each(8));
+  }
+}
+
+TEST(SimtMatmuls, SettleBeforeYoungerOnes) {
+  EXPECT_EQ(ofMatmul(kReady + multiply("%d1", "%zero") + matrixWait("%g1", "%d1", "5 commit") +
+                     multiply("%d2", "%zero") + matrixWait("%g2", "%d2", "5 commit") +
+                     matrixWait("%w1", "%g1", "1 settled") + matrixWait("%w2", "%g2", "0")),
+            "succeeded");
+}
+
+TEST(SimtMatmulRefusals, SettlingWhatIsInFlight) {
+  EXPECT_EQ(ofMatmul(kReady + multiply("%d", "%zero") + matrixWait("%w", "%d", "1 commit settled")),
+            "kernel.mlir:37:6: 'sched.matrix_wait' settles accumulators of 'sched.matrix_async' at "
+            "kernel.mlir:36:6, which is in flight, expected fewer groups pending");
+}
+
 TEST(SimtTileMatmuls, TakePinnedRegisters) {
   EXPECT_EQ(ofMatmul(kOnes + kReady + "%sum = arith.addf %ones, %ones : vector<8xbf16>\n" +
                      "%pinned = sched.pin %sum : vector<8xbf16>\nsched.matrix_fence\n" +

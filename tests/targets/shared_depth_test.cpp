@@ -30,7 +30,9 @@ sched::SimtFacts sharingFacts(const std::string &processor) {
     facts.instructions = {"metal.simdgroup.8x8x8.f32.f16", "metal.simdgroup.8x8x8.f32.bf16"};
   } else {
     facts.maxShared = 232448;
-    facts.instructions = {"nvidia.mma.m16n8k16.f32.f16", "nvidia.mma.m16n8k16.f32.bf16"};
+    facts.instructions = {"nvidia.mma.m16n8k16.f32.f16", "nvidia.mma.m16n8k16.f32.bf16",
+                          "nvidia.wgmma.ra.m64n64k16.f32.bf16",
+                          "nvidia.wgmma.ra.m64n32k16.f32.bf16"};
   }
   facts.sharesDepth = facts.overlapsLaunches = true;
   return facts;
@@ -79,18 +81,18 @@ KernelCase referenceCase(const std::string &weights, KernelCase c) {
 }
 
 struct Scheduled {
-  // Each share of K has one of so many blocks where they are more than 1.
+  // Each share of K has one of so many blocks where they are more than 1. `reads`: whether
+  // instructions read tokens in shared memory.
   Scheduled(const KernelCase &c, const std::string &processor, bool asyncCopies = false,
-            int64_t blocks = 1)
+            int64_t blocks = 1, bool reads = false)
       : source(buildCase(c)) {
     sched::SimtFacts facts = sharingFacts(processor);
     options.lanes.subgroup = facts.subgroup;
     facts.asyncCopies = asyncCopies;
     facts.programBlocks = blocks;
-    if (blocks > 1)
-      tile::setSchedule(plain(), {{sched::kShareBlocks.str(), blocks}});
-    if (asyncCopies)
-      facts.maxShared = 49152; // what the interpreter has
+    tile::setSchedule(plain(), {{sched::kShareBlocks.str(), blocks},
+                                {sched::kReadingGroups.str(), int64_t{reads}}});
+    options.lanes.maxShared = facts.maxShared;
     auto made = sched::scheduleSimt(source.module(), facts);
     EXPECT_TRUE(made) << made.error().toString();
     if (made)
@@ -177,6 +179,23 @@ int64_t unitOf(const std::string &weights, const std::string &processor, int64_t
 
 class SharedDepthInTurn : public SharedDepth {};
 
+// A tile of many tokens, and how it adds up shares.
+struct Way {
+  int64_t rows, columns;
+  bool asyncCopies = false;
+  int64_t blocks = 1;
+  bool reads = false;
+};
+
+std::vector<Way> waysOf(int64_t shares) {
+  return {{32, 64},
+          {32, 64, true},
+          {16, 64, true},
+          {32, 64, true, shares},
+          {32, 128, true, 1, true},
+          {64, 64, true, shares, true}};
+}
+
 // The same shares of K, which subgroups have side by side, or for more tokens a thread block in
 // turn, or blocks one each.
 TEST_P(SharedDepthInTurn, AddsTheSameShares) {
@@ -187,22 +206,22 @@ TEST_P(SharedDepthInTurn, AddsTheSameShares) {
                 shares = std::min<int64_t>(8, kStep / unit);
   turns.settings["block_k"] = std::to_string(unit);
   turns.settings["shares"] = std::to_string(shares);
-  turns.settings["block_n"] = "64";
   turns.settings["k"] = c.settings["k"] = std::to_string(3 * kStep);
   Random random(11);
   auto arguments =
       makeArguments(s.plain(), c.views, {{"M", 35}, {"N", kColumns}, {"K", 3 * kStep}}, 0, random);
   const std::vector<uint8_t> all = s.run(arguments);
-  for (auto [rows, asyncCopies, blocks] :
-       {std::tuple("32", false, int64_t{1}), std::tuple("32", true, int64_t{1}),
-        std::tuple("16", true, int64_t{1}), std::tuple("32", true, shares)}) {
-    if (asyncCopies && !processor().empty())
+  for (auto [rows, columns, asyncCopies, blocks, reads] : waysOf(shares)) {
+    if ((asyncCopies && !processor().empty()) || (reads && !wordsOf(weights())))
       continue;
-    turns.settings["block_m"] = rows;
-    Scheduled inTurn(turns, processor(), asyncCopies, blocks);
+    SCOPED_TRACE(testing::Message() << rows << " x " << columns << " " << asyncCopies << blocks);
+    turns.settings["block_m"] = std::to_string(rows);
+    turns.settings["block_n"] = std::to_string(columns);
+    Scheduled inTurn(turns, processor(), asyncCopies, blocks, reads);
     EXPECT_EQ(inTurn.count<sched::CopyAsyncOp>() > 0, asyncCopies);
     EXPECT_EQ(inTurn.count<sched::RemoteLoadOp>() > 0, blocks > 1);
-    EXPECT_EQ(inTurn.run(arguments), all) << rows << " " << asyncCopies << " " << blocks;
+    EXPECT_EQ(inTurn.count<sched::MatrixTileAsyncOp>() > 0, reads);
+    EXPECT_EQ(inTurn.run(arguments), all);
   }
 }
 

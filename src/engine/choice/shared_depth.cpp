@@ -65,20 +65,32 @@ bool readsWords(const kernels::Gemm &p) {
 // with 32 tokens: Q4_K 107 and 55, Q8_0 100 and 55, F16 130 and 63; with 64: 213 and 100, 202 and
 // 87, 250 and 99). Where they are not, each share of K has a block of its own, if blocks can add
 // them up (4096 x 14336 with 64 tokens: 94 and 61, 132 and 62, 126 and 67; 4096 x 4096: 33 and 29,
-// 33 and 26, 29 and 26). Unquantized weights leave registers for more columns.
+// 33 and 26, 29 and 26). Unquantized weights leave registers for more columns. Of what is said to
+// be alike the last one that fits is taken.
 struct TokenTile {
   int64_t leastTokens, rows, columns;
   enum Weights : uint8_t { Any, Words, Unquantized } weights = Any;
+  bool reads = false; // by instructions that read tokens in shared memory
 };
 static constexpr TokenTile kTokenTiles[] = {{9, kManyTokens, 128},
                                             {17, 32, 128},
+                                            {17, 32, 128, TokenTile::Words, true},
                                             {33, 32, 64, TokenTile::Words},
                                             {33, 64, 64, TokenTile::Words},
+                                            {33, 64, 64, TokenTile::Words, true},
+                                            {33, 64, 128, TokenTile::Words, true},
                                             {33, 64, 128, TokenTile::Unquantized}};
 static constexpr int64_t kEnoughPrograms = 192;
 
-static bool isFor(const TokenTile &tile, bool words) {
-  return tile.weights == TokenTile::Any || (tile.weights == TokenTile::Words) == words;
+static bool isFor(const TokenTile &tile, bool words, bool reads) {
+  return (reads || !tile.reads) &&
+         (tile.weights == TokenTile::Any || (tile.weights == TokenTile::Words) == words);
+}
+
+// Whether instructions can read a step's tokens in shared memory: rows of whole 128 bytes.
+static bool readsTokens(const kernels::Gemm &p, const TargetProfile &profile) {
+  constexpr int64_t kReadTokens = 64;
+  return profile.readsTokens && p.blockK % kReadTokens == 0;
 }
 
 static int64_t programCount(const TokenTile &tile, int64_t n) {
@@ -94,6 +106,10 @@ static std::optional<bool> sharesInBlocks(const TokenTile &tile, int64_t n, int6
     return false;
   const bool can = shares <= programBlocks && tile.rows > kManyTokens && tile.rows % shares == 0;
   return can && programs * shares >= kEnoughPrograms ? std::optional(true) : std::nullopt;
+}
+
+static bool hasBlocks(const TokenGemm &tile) {
+  return llvm::is_contained(llvm::make_first_range(tile.decided), sched::kShareBlocks);
 }
 
 std::vector<TokenGemm> tilesOfTokens(const kernels::Gemm &p, int64_t columns, int64_t multiple,
@@ -117,20 +133,22 @@ std::vector<TokenGemm> tilesOfTokens(const kernels::Gemm &p, int64_t columns, in
       tile.columns = columns;
     const std::optional<bool> inBlocks =
         sharesInBlocks(tile, p.n, gemm.shares, profile.programBlocks);
-    if (!isFor(tile, format != nullptr) || tile.rows <= p.blockM ||
+    if (!isFor(tile, format != nullptr, readsTokens(gemm, profile)) || tile.rows <= p.blockM ||
         tile.columns % std::max<int64_t>(1, multiple) != 0 || tile.columns % kColumns != 0 ||
         !inBlocks)
       continue;
     gemm.blockM = tile.rows;
     gemm.blockN = tile.columns;
     if (!tiles.empty() && tiles.back().leastTokens == tile.leastTokens) {
-      if (*inBlocks && tiles.back().decided.empty())
+      if (*inBlocks && !hasBlocks(tiles.back()))
         continue; // blocks wait for one another
       tiles.pop_back();
     }
     tiles.push_back({tile.leastTokens, gemm});
     if (*inBlocks)
       tiles.back().decided = {{std::string(sched::kShareBlocks), gemm.shares}};
+    if (tile.reads)
+      tiles.back().decided.emplace_back(sched::kReadingGroups, 1);
   }
   return tiles;
 }

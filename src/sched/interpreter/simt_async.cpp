@@ -92,11 +92,13 @@ Result<void> SimtExtension::startCopy(CopyAsyncOp op, Task &task) {
   SINTER_ASSIGN(Tile when, expanded(*op, op.getWhen(), task));
   SINTER_ASSIGN(Tile shared, expanded(*op, op.getShared(), task));
   SINTER_TRY(task.engine().charge(*op, static_cast<uint64_t>(threads_), task));
+  const int64_t size = op.getSize();
   for (int64_t thread = 0; thread < threads_; ++thread) {
-    std::array<std::byte, kPieceBytes> piece{};
+    std::array<std::byte, kPieceBytes> bytes{};
+    const MutableArrayRef<std::byte> piece(bytes.data(), static_cast<size_t>(size));
     if (when.unsignedAt(thread)) {
-      SINTER_TRY(memory->load(access, thread, places.signedAt(thread), kPieceBytes, piece));
-      task.engine().statistics.bytesLoaded += kPieceBytes;
+      SINTER_TRY(memory->load(access, thread, places.signedAt(thread), size, piece));
+      task.engine().statistics.bytesLoaded += static_cast<uint64_t>(size);
     }
     SINTER_TRY(sharedOf(thread).startCopy(access, thread, shared.signedAt(thread), piece));
   }
@@ -222,6 +224,18 @@ Result<void> SimtExtension::startMatmul(MatrixAsyncOp op, Task &task) {
   return fly(*op, {std::move(accumulators), op, accumulators_.openGroup()}, task);
 }
 
+// b [k, n], of which shared memory may hold b^T.
+Result<Tile> SimtExtension::tileOperandOf(const SimtAccess &access, const MatmulRead &read,
+                                          const MatrixInstruction &instruction, int64_t place,
+                                          MatrixTileAsyncOp op) {
+  if (!op.getTransposeB())
+    return panelsOf(access, read, instruction, place, op.getPanel());
+  SINTER_ASSIGN(Tile columns,
+                operandOf(access, read, cast<VectorType>(instruction.typeB(op.getContext())),
+                          instruction.n, place, "b"));
+  return transposed(columns, instruction.n);
+}
+
 Result<void> SimtExtension::startTileMatmul(MatrixTileAsyncOp op, Task &task) {
   const MatrixInstruction &instruction = *findMatrixInstruction(op.getInstruction());
   const MatrixUnit &unit = units_.try_emplace(&instruction, instruction).first->second;
@@ -241,7 +255,7 @@ Result<void> SimtExtension::startTileMatmul(MatrixTileAsyncOp op, Task &task) {
   for (int64_t first = 0; first < threads_; first += instruction.lanes) {
     MatmulRead read{first, instruction.lanes, accumulators_.openGroup()};
     SINTER_ASSIGN(int64_t at, placeOf(*op, b, "b", first, instruction.lanes, task));
-    SINTER_ASSIGN(Tile right, panelsOf(access, read, instruction, at, op.getPanel()));
+    SINTER_ASSIGN(Tile right, tileOperandOf(access, read, instruction, at, op));
     SINTER_TRY(unit.multiplyTile(a, right, acc, accumulators, first));
   }
   return fly(*op, {std::move(accumulators), op, accumulators_.openGroup()}, task);
@@ -268,8 +282,13 @@ Result<void> SimtExtension::waitForMatmuls(MatrixWaitOp op, Task &task) {
                      "passes one of the accumulators of " + nameText(*held->op) +
                          ", which is in flight, expected all of them");
   InFlightAccumulators accumulators = accumulators_.take(*held, *op);
-  if (accumulators.group >= accumulators_.ended())
+  if (accumulators.group >= accumulators_.ended()) {
+    if (op.getSettled())
+      return task.fail(*op, Code::InvalidArgument,
+                       "settles accumulators of " + nameText(*accumulators.op) +
+                           ", which is in flight, expected fewer groups pending");
     return fly(*op, std::move(accumulators), task);
+  }
   task.bind(op.getResult(), std::move(accumulators.accumulators));
   return {};
 }

@@ -96,6 +96,9 @@ private:
                                llvm::StringRef name);
   Result<tile::Tile> panelsOf(const SimtAccess &access, const MatmulRead &read,
                               const MatrixInstruction &instruction, int64_t place, int64_t panel);
+  Result<tile::Tile> tileOperandOf(const SimtAccess &access, const MatmulRead &read,
+                                   const MatrixInstruction &instruction, int64_t place,
+                                   MatrixTileAsyncOp op);
   Result<void> readPiece(const SimtAccess &access, const MatmulRead &read, int64_t at, int64_t row,
                          llvm::StringRef name, llvm::MutableArrayRef<std::byte> piece);
   static tile::Tile transposed(const tile::Tile &tile, int64_t rows);

@@ -75,11 +75,11 @@ std::string SharedMemory::readerText(uint64_t byte, int64_t thread, uint64_t int
 Result<void> SharedMemory::checkLanded(const SimtAccess &access, StringRef who, StringRef verb,
                                        uint64_t byte) {
   Piece *piece = pieceOf(byte);
-  if (!piece || !piece->copying)
+  if (!piece || !(piece->copying & maskOf(byte)))
     return {};
   int64_t thread = 0;
   for (const Copy &copy : copies_)
-    if (copy.at / kPieceBytes == byte / kPieceBytes)
+    if (copy.writes(byte))
       thread = copy.thread;
   return race(access, who, verb, byte,
               placeText(*piece->copy) + ofThread(thread) + " is still copying to");
@@ -144,26 +144,28 @@ Result<void> SharedMemory::store(const SimtAccess &access, int64_t thread, int64
 
 Result<void> SharedMemory::startCopy(const SimtAccess &access, int64_t thread, int64_t at,
                                      ArrayRef<std::byte> piece) {
-  SINTER_TRY(
-      checkPlace(access, "shared memory", bytes_.size(), thread, at, kPieceBytes, kPieceBytes));
-  for (uint64_t byte = at; byte < static_cast<uint64_t>(at + kPieceBytes); ++byte)
+  const size_t size = piece.size();
+  SINTER_TRY(checkPlace(access, "shared memory", bytes_.size(), thread, at,
+                        static_cast<int64_t>(size), size));
+  for (uint64_t byte = at; byte < at + size; ++byte)
     SINTER_TRY(checkWrite(access, thread, "writes", byte));
-  Copy &copy =
-      copies_.emplace_back(Copy{&access.op, thread, static_cast<uint64_t>(at), copyGroups_, {}});
+  Copy &copy = copies_.emplace_back(
+      Copy{&access.op, thread, static_cast<uint64_t>(at), size, copyGroups_, {}});
   llvm::copy(piece, copy.piece.begin());
   Piece *to = touch(copy.at);
   to->copy = &access.op;
-  to->copying = true;
+  to->copying |= maskOf(copy.at, size);
   return {};
 }
 
 void SharedMemory::waitForCopies(const ThreadClock &clock, uint64_t pending) {
   for (; !copies_.empty() && copies_.front().group + pending < copyGroups_; copies_.pop_front()) {
     const Copy &copy = copies_.front();
-    llvm::copy(copy.piece, bytes_.begin() + static_cast<ptrdiff_t>(copy.at));
-    for (uint64_t byte = copy.at; byte < copy.at + kPieceBytes; ++byte)
+    llvm::copy(ArrayRef(copy.piece).take_front(copy.size),
+               bytes_.begin() + static_cast<ptrdiff_t>(copy.at));
+    for (uint64_t byte = copy.at; byte < copy.at + copy.size; ++byte)
       log_.write(byte, copy.thread, clock.now);
-    pieceOf(copy.at)->copying = false;
+    pieceOf(copy.at)->copying &= static_cast<uint16_t>(~maskOf(copy.at, copy.size));
   }
   for (uint64_t number : stored_) {
     pieces_[number].isStored = false;

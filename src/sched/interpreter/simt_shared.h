@@ -8,7 +8,7 @@
 
 namespace sinter::sched {
 
-/// Bytes that one asynchronous copy moves, the grain in which what is in flight is known.
+/// Bytes that one asynchronous copy moves at most, the grain in which matmuls in flight are known.
 inline constexpr int64_t kPieceBytes = 16;
 
 /// A matrix instruction that reads shared memory until its group has ended: the threads
@@ -34,7 +34,8 @@ public:
 
   // Only of a kernel that is asynchronous:
 
-  /// Starts to write a piece; it lands when waitForCopies covers it, and until then is nobody's.
+  /// Starts to write a piece, or an aligned part of one; it lands when waitForCopies covers it, and
+  /// until then is nobody's.
   Result<void> startCopy(const SimtAccess &access, int64_t thread, int64_t at,
                          llvm::ArrayRef<std::byte> piece);
   void commitCopies() { ++copyGroups_; }
@@ -58,13 +59,16 @@ private:
     MatmulRead read;
     uint64_t readIn = 0;    // the interval in which the matmul ended
     uint64_t orderedIn = 0; // the interval in which stores to it were ordered before matmuls
-    bool isTouched = false, copying = false, multiplying = false, isStored = false;
+    uint16_t copying = 0;   // a bit for each byte
+    bool isTouched = false, multiplying = false, isStored = false;
   };
   struct Copy {
     mlir::Operation *op;
     int64_t thread;
-    uint64_t at, group;
+    uint64_t at, size, group;
     std::array<std::byte, kPieceBytes> piece;
+
+    bool writes(uint64_t byte) const { return byte - at < size && byte >= at; }
   };
   bool isOwn(int64_t thread) const {
     return thread - firstThread_ < threads_ && thread >= firstThread_;
@@ -72,6 +76,10 @@ private:
   /// The first interval that no barrier parts from now for these two threads.
   uint64_t since(const ThreadClock &clock, int64_t one, int64_t other) const {
     return isOwn(one) == isOwn(other) ? clock.now : clock.apart;
+  }
+  // Of bytes in one piece, as bits of Piece::copying.
+  static uint16_t maskOf(uint64_t byte, uint64_t size = 1) {
+    return static_cast<uint16_t>(((1u << size) - 1) << byte % kPieceBytes);
   }
   Piece *pieceOf(uint64_t byte) { return pieces_.empty() ? nullptr : &pieces_[byte / kPieceBytes]; }
   /// The piece, which the next program finds as new.

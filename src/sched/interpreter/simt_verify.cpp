@@ -192,6 +192,8 @@ private:
     auto type = cast<tile::ViewType>(op.getView().getType());
     if (type.isWritable())
       return op.emitOpError() << "copies from a view that programs write, expected an in view";
+    if (!llvm::is_contained({4, 8, 16}, op.getSize()))
+      return op.emitOpError() << "copies " << op.getSize() << " bytes, expected 4, 8 or 16";
     return verifyView(op, op.getView());
   }
 

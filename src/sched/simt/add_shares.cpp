@@ -5,6 +5,7 @@
 #include "sched/simt/decisions.h"
 #include "sched/simt/layout.h"
 #include "sched/simt/pipeline_dots.h"
+#include "sched/simt/split_dots.h"
 
 using namespace mlir;
 
@@ -19,6 +20,13 @@ constexpr int64_t kMostBytes = 104 * 1024, kMostBytesOfThree = 70 * 1024;
 // whose latencies it waits (28672 x 4096 of Q4_K with 64 tokens on an H200: it issued in 43 of 100
 // cycles).
 constexpr int64_t kFewSums = 4096, kFewColumns = 64;
+
+// Where an instruction reads tokens in shared memory: groups of its lanes in a thread block, whose
+// rows of weights lie side by side, and tokens of a tile that leaves registers for three such
+// groups of a multiprocessor, else for two.
+constexpr int64_t kMostReaders = 2, kFewTokensOfReaders = 32;
+// Bytes of a row of a pipeline that it can read.
+constexpr int64_t kReadRow = 128;
 
 // Eight rows' pieces of 32 bytes, which a subgroup reads together, fall on all banks, and two rows'
 // of 64, which a quarter of one reads, of unquantized weights.
@@ -35,8 +43,10 @@ struct Shares {
   JoinSharesOp join;
   tile::LoadOp tokens;
   int64_t count = 0, unit = 0, depth = 0;
-  bool inBlocks = false; // each block of a program has one
-  bool isSmall = false;  // leaves room for three blocks
+  bool inBlocks = false;                    // each block of a program has one
+  int64_t resident = 0;                     // blocks for which threads have registers; 0: as others
+  const MatrixInstruction *reads = nullptr; // tokens in shared memory
+  int64_t readers = 0;                      // groups of its lanes
 
   int64_t stride() const { return count * unit; }
   int64_t gap() const { return isa<GroupDotOp>(dot) ? kGap : kGapOfUnquantized; }
@@ -71,6 +81,28 @@ bool isPlain(Shares &s) {
   return plain && s.outer.isDefinedOutsideOfLoop(s.tokens.getView());
 }
 
+// Chooses the instruction that reads tokens in shared memory, if the schedule asks for it.
+void chooseReader(Shares &s, tile::KernelOp kernel, const SimtFacts &facts) {
+  auto groups = dyn_cast<GroupDotOp>(s.dot);
+  const int64_t row = s.tile().getDimSize(1) * s.tile().getElementTypeBitWidth() / 8;
+  if (!groups || !decisionOf(kernel, kReadingGroups, 0) || row % kReadRow)
+    return;
+  s.reads = readingInstruction(groups, facts);
+  if (!s.reads)
+    return;
+  const int64_t tiles = tileType(s.dot->getResult(0)).getDimSize(2) / s.reads->m;
+  s.readers = std::min(kMostReaders, tiles & -tiles);
+}
+
+// Blocks that a multiprocessor should hold at once; 0: as of other kernels that read ahead.
+int64_t residentBlocks(Shares &s) {
+  const RankedTensorType sums = tileType(s.outer.getResult(0));
+  if (!s.reads)
+    return sums.getNumElements() <= kFewSums && sums.getDimSize(1) <= kFewColumns ? 3 : 0;
+  const int64_t groups = sums.getDimSize(0) <= kFewTokensOfReaders ? 3 : 2;
+  return groups / s.readers;
+}
+
 std::optional<Shares> match(Operation *dot, const SimtFacts &facts) {
   Shares s;
   s.dot = dot;
@@ -85,10 +117,11 @@ std::optional<Shares> match(Operation *dot, const SimtFacts &facts) {
     return std::nullopt;
   const auto kernel = dot->getParentOfType<tile::KernelOp>();
   s.inBlocks = facts.programBlocks >= s.count && decisionOf(kernel, kShareBlocks, 1) == s.count;
-  const int64_t stage = s.tile().getDimSize(0) * (s.tile().getDimSize(1) * 2 + s.gap());
-  const RankedTensorType sums = tileType(s.outer.getResult(0));
-  s.isSmall = sums.getNumElements() <= kFewSums && sums.getDimSize(1) <= kFewColumns;
-  const int64_t most = std::min(s.isSmall ? kMostBytesOfThree : kMostBytes, facts.maxShared);
+  chooseReader(s, kernel, facts);
+  const int64_t stage =
+      s.tile().getDimSize(0) * (s.tile().getDimSize(1) * 2 + (s.reads ? 0 : s.gap()));
+  s.resident = residentBlocks(s);
+  const int64_t most = std::min(s.resident == 3 ? kMostBytesOfThree : kMostBytes, facts.maxShared);
   s.depth = std::clamp(most / stage, kLeastDepth, kMostDepth);
   return s;
 }
@@ -115,6 +148,7 @@ private:
   std::pair<Value, Value> beginShare(const Place &place, Value total, Value acc);
   Value multiply(const Place &place, Value step, Value acc);
   void join(scf::ForOp loop);
+  void chooseThreads();
 
   Shares s_;
   OpBuilder b_;
@@ -173,6 +207,15 @@ Value Rewriter::multiply(const Place &place, Value step, Value acc) {
   return map.lookup(s_.dot->getResult(0));
 }
 
+// Each group of the instruction's lanes has rows of weights of its own.
+void Rewriter::chooseThreads() {
+  auto dot = cast<GroupDotOp>(s_.dot);
+  dot.setReading(s_.reads->name);
+  dot.setBeside(static_cast<uint64_t>(s_.readers));
+  dot->getParentOfType<tile::KernelOp>()->setAttr(
+      kThreadsName, b_.getI64IntegerAttr(s_.readers * s_.reads->lanes));
+}
+
 void Rewriter::run() {
   zero_ = arith::ConstantOp::create(
       b_, loc_, cast<TypedAttr>(b_.getZeroAttr(tileType(s_.dot->getResult(0)))));
@@ -181,7 +224,12 @@ void Rewriter::run() {
   if (s_.inBlocks)
     block_ = arith::IndexCastUIOp::create(b_, loc_, b_.getIndexType(), BlockOp::create(b_, loc_));
   auto type = PipelineType::get(b_.getContext(), s_.depth, s_.tile());
-  pipeline_ = MakePipelineOp::create(b_, loc_, type, /*swizzled=*/false, s_.gap());
+  const SmallVector<int64_t> order =
+      s_.reads ? orderAlongK(cast<GroupDotOp>(s_.dot)) : SmallVector<int64_t>();
+  pipeline_ =
+      MakePipelineOp::create(b_, loc_, type, /*swizzled=*/s_.reads != nullptr, s_.gap(), order);
+  if (s_.reads)
+    chooseThreads();
   for (int64_t ahead = 0; ahead + 1 < s_.depth; ++ahead)
     fetch(index(ahead));
   SmallVector<Value> sums(s_.inBlocks ? 1 : 2, zero_); // the last ones are the accumulators
@@ -240,8 +288,9 @@ void addShares(tile::KernelOp kernel, const SimtFacts &facts) {
   });
   for (Operation *dot : dots)
     if (std::optional<Shares> shares = match(dot, facts)) {
-      if (shares->isSmall)
-        kernel->setAttr(kResidentName, Builder(kernel.getContext()).getI64IntegerAttr(3));
+      if (shares->resident)
+        kernel->setAttr(kResidentName,
+                        Builder(kernel.getContext()).getI64IntegerAttr(shares->resident));
       Rewriter(*shares).run();
     }
 }

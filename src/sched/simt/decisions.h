@@ -15,6 +15,9 @@ inline constexpr llvm::StringLiteral kStepsAhead = "steps_ahead";
 /// Blocks of a program that have one share of K each, of a matmul that adds up so many shares
 /// (add_shares).
 inline constexpr llvm::StringLiteral kShareBlocks = "share_blocks";
+/// 1: a matmul by groups that adds up shares multiplies by an instruction that reads tokens in
+/// shared memory, where the processor has one for its tile (readingInstruction).
+inline constexpr llvm::StringLiteral kReadingGroups = "reading_groups";
 
 /// The kernel's decision of that name, or `otherwise`.
 int64_t decisionOf(tile::KernelOp kernel, llvm::StringRef name, int64_t otherwise);

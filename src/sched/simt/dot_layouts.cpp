@@ -202,8 +202,8 @@ const MatrixInstruction *findTileInstruction(tile::DotOp dot, int64_t threads,
   shape[1] = wholePanels(shape[1]);
   for (const std::string &name : facts.instructions) {
     const MatrixInstruction *found = findMatrixInstruction(name);
-    if (!found || !found->sharedB || threads % found->lanes || k % found->k ||
-        !isElement(found->aElement, elementOf(dot.getA())) ||
+    if (!found || !found->sharedB || found->n != wholePanels(found->n) || threads % found->lanes ||
+        k % found->k || !isElement(found->aElement, elementOf(dot.getA())) ||
         !isElement(found->bElement, elementOf(dot.getB())) ||
         !isElement(found->cElement, elementOf(dot.getResult())))
       continue;

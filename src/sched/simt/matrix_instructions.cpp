@@ -30,11 +30,13 @@ constexpr const char *kWgmmaLanes = "n1 n2 m0 m1 m2 m4 m5";
 constexpr Fragments kWgmma256 = {{"", ""}, {"", ""}, {"n0 m3 n3 n4 n5 n6 n7", kWgmmaLanes}};
 constexpr Fragments kWgmma128 = {{"", ""}, {"", ""}, {"n0 m3 n3 n4 n5 n6", kWgmmaLanes}};
 constexpr Fragments kWgmma64 = {{"", ""}, {"", ""}, {"n0 m3 n3 n4 n5", kWgmmaLanes}};
+constexpr Fragments kWgmma32 = {{"", ""}, {"", ""}, {"n0 m3 n3 n4", kWgmmaLanes}};
 // The same with a in registers, where c has its first 16 columns.
 constexpr FragmentBits kWgmmaA = {"k0 m3 k3", "k1 k2 m0 m1 m2 m4 m5"};
 constexpr Fragments kWgmmaA256 = {kWgmmaA, {"", ""}, kWgmma256.c};
 constexpr Fragments kWgmmaA128 = {kWgmmaA, {"", ""}, kWgmma128.c};
 constexpr Fragments kWgmmaA64 = {kWgmmaA, {"", ""}, kWgmma64.c};
+constexpr Fragments kWgmmaA32 = {kWgmmaA, {"", ""}, kWgmma32.c};
 
 // AMD: the mappings from registers to elements that the AMD Matrix Instruction Calculator prints
 // for CDNA3, RDNA3 and RDNA4 (their instruction set documents have the same figures). b mirrors a.
@@ -90,6 +92,8 @@ constexpr MatrixInstruction kInstructions[] = {
     {"nvidia.wgmma.ra.m64n128k16.f32.bf16", 64, 128, 16, 128, BF16, BF16, F32, kWgmmaA128, false,
      true},
     {"nvidia.wgmma.ra.m64n64k16.f32.bf16", 64, 64, 16, 128, BF16, BF16, F32, kWgmmaA64, false,
+     true},
+    {"nvidia.wgmma.ra.m64n32k16.f32.bf16", 64, 32, 16, 128, BF16, BF16, F32, kWgmmaA32, false,
      true},
     {"nvidia.mma.m16n8k16.f32.f16", 16, 8, 16, 32, F16, F16, F32, kMma16},
     {"nvidia.mma.m16n8k16.f32.bf16", 16, 8, 16, 32, BF16, BF16, F32, kMma16},

@@ -14,8 +14,8 @@ namespace {
 bool onlyLoads(scf::ForOp loop) {
   return llvm::all_of(loop.getBody()->without_terminator(), [](Operation &op) {
     return isa<ViewLoadOp, MatrixOp, CopyAsyncOp, CopyCommitOp, CopyWaitOp, BarrierOp, SharedLoadOp,
-               SharedStoreOp, SharedMatricesOp, MatrixFenceOp, MatrixAsyncOp, MatrixWaitOp,
-               AccAddOp>(op) ||
+               SharedStoreOp, SharedMatricesOp, MatrixFenceOp, MatrixAsyncOp, MatrixTileAsyncOp,
+               MatrixWaitOp, PinOp, AccAddOp>(op) ||
            isMemoryEffectFree(&op);
   });
 }

@@ -77,6 +77,7 @@ static void schedule(tile::KernelOp kernel, const SimtFacts &facts) {
     overlapLaunches(kernel);
   if (facts.asyncCopies) {
     addShares(kernel, facts);
+    threads = kernel->getAttrOfType<IntegerAttr>(kThreadsName).getInt();
     pipelineBackToBack(kernel, threads, facts);
   }
   pipelineDots(kernel, threads, facts);

@@ -379,50 +379,85 @@ static SimtLayout sumsLayout(const SimtLayout &accumulators, int side, ArrayRef<
   return SimtLayout(shape, std::move(registers), std::move(threads));
 }
 
+static const MatrixInstruction *multiplying(GroupDotOp dot) {
+  return findMatrixInstruction(dot.getReading() ? *dot.getReading() : dot.getInstruction());
+}
+
 GroupSimt groupSimt(GroupDotOp dot) {
-  const MatrixInstruction *instruction = findMatrixInstruction(dot.getInstruction());
+  const MatrixInstruction *sums = findMatrixInstruction(dot.getInstruction()),
+                          *instruction = multiplying(dot);
   ArrayRef<int64_t> depth = dot.getDepth(), accumulators = tileType(dot.getResult()).getShape(),
                     a = tileType(dot.getA()).getShape(),
                     scale = tileType(dot.getScale()).getShape();
-  const SimtLayout fragments[] = {instruction->layoutA(), instruction->layoutB()};
-  const int weights = weightsOperand(*instruction), tokens = 1 - weights;
+  const int weights = weightsOperand(*sums), tokens = 1 - weights;
+  const SimtLayout tokensFragment = tokens ? sums->layoutB() : sums->layoutA(),
+                   weightsFragment = weights ? instruction->layoutB() : instruction->layoutA();
   std::array<int, 2> axes{};
   axes[tokens] = 1;
   axes[weights] = 2;
-  SplitSimt lanes{instruction,
-                  fragments[tokens],
-                  fragments[weights],
-                  accumulatorsLayout(instruction->layoutC(), accumulators, axes, weights,
-                                     static_cast<int64_t>(dot.getBeside())),
+  const auto beside = static_cast<int64_t>(dot.getBeside());
+  SplitSimt lanes{sums,
+                  tokensFragment,
+                  weightsFragment,
+                  accumulatorsLayout(instruction->layoutC(), accumulators, axes, weights, beside),
                   {},
                   {}};
   dealDepth(lanes, depth);
-  const Subgroups subgroups{accumulators[0], static_cast<int64_t>(dot.getBeside())};
+  lanes.instruction = instruction;
   // K is the second axis of a left operand, the first one of a right one.
-  lanes.a = operandLayout(lanes, fragments[tokens], 1 - tokens, depth, a, subgroups);
-  lanes.b = operandLayout(lanes, fragments[weights], 1 - weights, depth, {scale[0], a[1]},
-                          subgroups, /*besideRows=*/true);
+  lanes.a = operandLayout(lanes, tokensFragment, 1 - tokens, depth, a,
+                          {accumulators[0], beside * instruction->lanes / sums->lanes});
+  lanes.b = operandLayout(lanes, weightsFragment, 1 - weights, depth, {scale[0], a[1]},
+                          {accumulators[0], beside}, /*besideRows=*/true);
   const int64_t group = a[1] / scale[1];
   SimtLayout pairs = coarsened(lanes.b, {scale[0], a[1] / 2}, 1),
              scales = coarsened(lanes.b, scale, llvm::Log2_64(group));
-  return {lanes, weights, pairs, scales, group};
+  return {lanes, sums, weights, pairs, scales, group};
+}
+
+// ---- instructions that read tokens in shared memory ----
+
+const MatrixInstruction *readingInstruction(GroupDotOp dot, const SimtFacts &facts) {
+  const MatrixInstruction *own = findMatrixInstruction(dot.getInstruction());
+  ArrayRef<int64_t> accumulators = tileType(dot.getResult()).getShape();
+  for (const std::string &name : facts.instructions) {
+    const MatrixInstruction *found = findMatrixInstruction(name);
+    if (found && found->sharedB && takesElements(*found, own->aElement) && found->k == own->k &&
+        found->n == accumulators[1] && accumulators[2] % found->m == 0 &&
+        weightsOperand(*own) == 0 && weightsOperand(*found) == 0 &&
+        found->layoutA().registerBits() == own->layoutA().registerBits() &&
+        !orderAlongK(dot).empty())
+      return found;
+  }
+  return nullptr;
+}
+
+// None where the instruction's elements along K are not neighbours in the tile.
+SmallVector<int64_t> orderAlongK(GroupDotOp dot) {
+  const SmallVector<int64_t> bits = groupSimt(dot).split.depthBits;
+  SmallVector<int64_t> order(bits.size(), -1);
+  for (auto [bit, to] : llvm::enumerate(bits))
+    if (to < static_cast<int64_t>(order.size()))
+      order[to] = static_cast<int64_t>(bit);
+  return llvm::is_contained(order, -1) ? SmallVector<int64_t>() : order;
 }
 
 GroupSumsSimt groupSumsSimt(GroupDotOp dot, const GroupSimt &simt) {
   const SplitSimt &lanes = simt.split;
   const int tokens = 1 - simt.weights;
   ArrayRef<int64_t> a = tileType(dot.getA()).getShape();
-  const auto beside = static_cast<int64_t>(dot.getBeside());
-  const SimtLayout fragment = tokens ? lanes.instruction->layoutB() : lanes.instruction->layoutA(),
-                   accumulators = lanes.instruction->layoutC();
+  const MatrixInstruction &instruction = *simt.sums;
+  const auto beside = static_cast<int64_t>(dot.getBeside()),
+             subgroups = beside * lanes.instruction->lanes / instruction.lanes;
+  const SimtLayout fragment = tokens ? instruction.layoutB() : instruction.layoutA();
   const int64_t fragments = llvm::divideCeil(a[0], fragment.atom(tokens));
   const int64_t apart =
-      std::min(beside, static_cast<int64_t>(llvm::bit_floor<uint64_t>(fragments)));
+      std::min(subgroups, static_cast<int64_t>(llvm::bit_floor<uint64_t>(fragments)));
   const std::array<int64_t, 2> shape{a[1] / simt.group, a[0]};
   return {operandLayout(lanes, fragment, 1 - tokens, dot.getDepth(), a, {1, apart},
-                        /*besideRows=*/true, beside / apart),
-          sumsLayout(accumulators, tokens, shape, apart, beside / apart),
-          sumsLayout(accumulators, tokens, shape, 1, beside)};
+                        /*besideRows=*/true, subgroups / apart),
+          sumsLayout(instruction.layoutC(), tokens, shape, apart, subgroups / apart),
+          sumsLayout(lanes.instruction->layoutC(), tokens, shape, 1, beside)};
 }
 
 // ---- the pass ----
@@ -561,8 +596,8 @@ static Value multiply(OpBuilder &b, const Split &split, RankedTensorType type, V
   Value scale = part("group_scale", b.getF32Type(), group);
   Value min = split.words->min.present() ? part("group_min", b.getF32Type(), group) : Value();
   return GroupDotOp::create(b, dot.getLoc(), type, split.instruction->name, split.depth, dot.getA(),
-                            numbers, scale, min, acc,
-                            static_cast<uint64_t>(split.subgroups.beside));
+                            numbers, scale, min, acc, static_cast<uint64_t>(split.subgroups.beside),
+                            /*reading=*/StringAttr());
 }
 
 // What made a tile that is no longer multiplied.

@@ -45,15 +45,24 @@ inline constexpr llvm::StringLiteral kBesideName = "beside";
 int64_t besideOf(SplitDotOp dot);
 
 /// The same of a matmul by groups. Its b is the operand whose rows lie as the accumulators do.
+/// Where an instruction reads the tokens in shared memory, it is `split`'s, and its a lies as
+/// `sums` takes it.
 struct GroupSimt {
-  SplitSimt split;   // its b in elements, not in pairs
-  int weights = 0;   // b: 0 the instruction's left operand, 1 its right one
-  SimtLayout pairs;  // of b
-  SimtLayout scale;  // and of min
-  int64_t group = 0; // elements along K
+  SplitSimt split;                         // its b in elements, not in pairs
+  const MatrixInstruction *sums = nullptr; // that adds up tokens
+  int weights = 0;                         // b: 0 the instruction's left operand, 1 its right one
+  SimtLayout pairs;                        // of b
+  SimtLayout scale;                        // and of min
+  int64_t group = 0;                       // elements along K
 };
 
 GroupSimt groupSimt(GroupDotOp dot);
+
+/// The instruction that can multiply in place of the dot's own and reads all rows of tokens at once
+/// in shared memory: in the same order along K, which `order` says for a pipeline's rows, in whole
+/// tiles of b's rows. Null where the processor has none.
+const MatrixInstruction *readingInstruction(GroupDotOp dot, const SimtFacts &facts);
+llvm::SmallVector<int64_t> orderAlongK(GroupDotOp dot);
 
 /// Where several subgroups multiply the same tokens, each adds up some of these: its tokens, and
 /// sums [groups, tokens] as it makes them and as all of them use them.

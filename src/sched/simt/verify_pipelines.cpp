@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "sched/simt/dot_layouts.h"
 #include "sched/simt/layout.h"
+#include "sched/simt/split_dots.h"
 
 using namespace mlir;
 
@@ -52,6 +53,7 @@ private:
         .Case([&](StageReadOp read) { return verifyRead(read); })
         .Case([&](StageDotOp dot) { return verifyDot(dot); })
         .Case([&](TileDotOp dot) { return verifyTileDot(dot); })
+        .Case([&](GroupDotOp dot) { return verifyGroupDot(dot); })
         .Case([&](SettleOp settle) { return verifySettle(settle); })
         .Case([&](StageStoreOp put) { return verifyPut(put); })
         .Case([&](StageAccumulateOp add) { return verifyAdd(add); })
@@ -79,6 +81,8 @@ private:
         tile.getDimSize(1) % (kPieceBytes / bytes) != 0)
       return op.emitOpError() << "has stages for " << tile << ", expected rows of whole pieces of "
                               << kPieceBytes << " bytes";
+    if (failed(verifyOrder(op)))
+      return failure();
     CheckedSize size = CheckedSize(depth < 0 ? 0 : depth) * CheckedSize(tile.getDimSize(0)) *
                        CheckedSize(tile.getDimSize(1)) * CheckedSize(bytes);
     uint64_t needed = size.value().value_or(UINT64_MAX);
@@ -87,6 +91,22 @@ private:
                               << ", expected at least one and at most " << facts_.maxShared
                               << " bytes";
     return success();
+  }
+
+  // Whole runs of reordered elements along a row.
+  LogicalResult verifyOrder(MakePipelineOp op) {
+    if (op.getOrder().empty())
+      return success();
+    constexpr size_t kMostBits = 8;
+    SmallVector<int64_t> sorted(op.getOrder());
+    llvm::sort(sorted);
+    const bool permutes = llvm::equal(sorted, llvm::seq<int64_t>(0, sorted.size()));
+    if (op.getSwizzled() && permutes && sorted.size() <= kMostBits &&
+        tileOf(op.getResult()).getDimSize(1) % (int64_t(1) << sorted.size()) == 0)
+      return success();
+    return op.emitOpError() << "has the order [" << op.getOrder() << "] in rows of "
+                            << tileOf(op.getResult())
+                            << ", expected a permutation of bits of whole rows, swizzled";
   }
 
   LogicalResult verifyStageCopy(StageCopyOp op) {
@@ -123,8 +143,15 @@ private:
     return op->emitOpError() << "has " << value.getType() << ", expected " << expected;
   }
 
+  // A dot that reads the stage itself.
+  static bool isReadByDot(StageReadOp op) {
+    auto dot = op->hasOneUse() ? dyn_cast<GroupDotOp>(*op->user_begin()) : GroupDotOp();
+    return dot && dot.getReading() && dot.getA() == op.getResult() &&
+           dot->getBlock() == op->getBlock();
+  }
+
   LogicalResult verifyRead(StageReadOp op) {
-    if (isSwizzled(op.getPipeline()))
+    if (isSwizzled(op.getPipeline()) && !isReadByDot(op))
       return op.emitOpError() << "reads a swizzled pipeline, expected a plain one";
     RankedTensorType tile = tileOf(op.getPipeline());
     if (!op.getOrigin())
@@ -203,6 +230,24 @@ private:
         failed(verifyTile(op, op.getResult(), shape, sum)))
       return failure();
     return verifyShares(op, *instruction, whole);
+  }
+
+  // What reads tokens in shared memory finds them in its order.
+  LogicalResult verifyGroupDot(GroupDotOp op) {
+    if (!op.getReading())
+      return success();
+    auto read = op.getA().getDefiningOp<StageReadOp>();
+    const MatrixInstruction *instruction = readingInstruction(op, facts_);
+    bool fits = instruction && *op.getReading() == instruction->name && read && isReadByDot(read) &&
+                !read.getOrigin();
+    fits =
+        fits && threads_ == instruction->lanes * static_cast<int64_t>(op.getBeside()) &&
+        llvm::equal(read.getPipeline().getDefiningOp<MakePipelineOp>().getOrder(), orderAlongK(op));
+    if (fits)
+      return success();
+    return op.emitOpError() << "reads by '" << *op.getReading() << "' in " << threads_
+                            << " threads, expected an instruction of the processor for its tile, "
+                               "and a stage of a pipeline in its order";
   }
 
   LogicalResult verifyShares(Operation *op, const MatrixInstruction &instruction,

@@ -360,13 +360,14 @@ static FailureOr<Value> tileMatmul(Site s, sched::MatrixTileAsyncOp op, ArrayRef
     acc.assign(acc.size(), LLVM::UndefOp::create(s.b, s.loc, acc.front().getType()));
   std::string element = elementName(info->aElement);
   size_t first = 2 * acc.size(), next = first + all.size();
-  std::string text = std::string("{ .reg .pred p; setp.ne.b32 p, ") +
-                     (isZero(operands[2]) ? "0" : "1") + ", 0; wgmma.mma_async.sync.aligned.m64n" +
-                     std::to_string(info->n) + "k16.f32." + element + "." + element + " " +
-                     operandList(0, acc.size()) + ", " +
-                     operandList(static_cast<unsigned>(first), all.size()) + ", $" +
-                     std::to_string(next) + ", p, 1, 1, 1; }";
-  all.push_back(descriptor(s, operands[1], op.getPanel()));
+  std::string text =
+      std::string("{ .reg .pred p; setp.ne.b32 p, ") + (isZero(operands[2]) ? "0" : "1") +
+      ", 0; wgmma.mma_async.sync.aligned.m64n" + std::to_string(info->n) + "k16.f32." + element +
+      "." + element + " " + operandList(0, acc.size()) + ", " +
+      operandList(static_cast<unsigned>(first), all.size()) + ", $" + std::to_string(next) +
+      ", p, 1, 1, " + (op.getTransposeB() ? "0" : "1") + "; }";
+  all.push_back(op.getTransposeB() ? descriptor(s, operands[1])
+                                   : descriptor(s, operands[1], op.getPanel()));
   return packed(s, ptx(s, text, acc.front().getType(), acc.size(), acc, all, true));
 }
 
@@ -385,7 +386,8 @@ static Value pinned(Site s, Value value) {
 
 // Accumulators that are still in flight must not be touched, not even by a copy.
 static Value groupWait(Site s, sched::MatrixWaitOp op, Value accumulators) {
-  SmallVector<Value> acc = op.getPending() ? SmallVector<Value>() : wordsOf(s, accumulators);
+  const bool ended = op.getPending() == 0 || op.getSettled();
+  SmallVector<Value> acc = ended ? wordsOf(s, accumulators) : SmallVector<Value>();
   std::string text = op.getCommit() ? "wgmma.commit_group.sync.aligned;" : "";
   if (op.getPending() < INT32_MAX)
     text += std::string(op.getCommit() ? " " : "") + "wgmma.wait_group.sync.aligned " +
@@ -423,9 +425,13 @@ FailureOr<Value> NvidiaSimt::asynchronous(Site s, Operation *op, ArrayRef<Value>
     return vector::BitCastOp::create(s.b, s.loc, op->getResult(0).getType(), packed(s, words))
         .getResult();
   }
-  if (isa<sched::CopyAsyncOp>(op)) {
-    Value bytes = arith::SelectOp::create(s.b, s.loc, operands[1], constant(s, 16), constant(s, 0));
-    return plain("cp.async.cg.shared.global [$0], [$1], 16, $2;",
+  if (auto copy = dyn_cast<sched::CopyAsyncOp>(op)) {
+    constexpr int64_t kPastFirstCache = 16; // bytes of the only copies that need no first cache
+    const int64_t size = copy.getSize();
+    Value bytes =
+        arith::SelectOp::create(s.b, s.loc, operands[1], constant(s, size), constant(s, 0));
+    return plain(std::string("cp.async.") + (size == kPastFirstCache ? "cg" : "ca") +
+                     ".shared.global [$0], [$1], " + std::to_string(size) + ", $2;",
                  {sharedAddress(s, operands[2]), operands[0], bytes});
   }
   if (isa<sched::BlockOp>(op))

@@ -135,7 +135,8 @@ static bool isDequantizedInTurn(BlockLoadOp op) {
   constexpr int64_t kMostPairs = 64;
   auto dot = op->hasOneUse() ? dyn_cast<GroupDotOp>(*op->user_begin()) : GroupDotOp();
   return dot && dot->getBlock() == op->getBlock() &&
-         (dot.getBeside() > 1 || SimtLayout::of(dot.getB().getType()).registers() > kMostPairs);
+         (dot.getBeside() > 1 || dot.getReading() ||
+          SimtLayout::of(dot.getB().getType()).registers() > kMostPairs);
 }
 
 std::function<Value(int64_t)> Distributor::registersInTurn(Value tile) {

@@ -87,7 +87,8 @@ struct SharedTile {
 struct PipelineBuffer {
   int64_t base = 0, end = 0, stageBytes = 0, rowBytes = 0, panelBytes = 0;
   bool swizzled = false;
-  Operation *lastUse = nullptr; // after which others may have its bytes; null: for ever its own
+  SmallVector<int64_t> order = {}; // of places along a row; empty: as elements
+  Operation *lastUse = nullptr;    // after which others may have its bytes; null: for ever its own
 };
 
 /// How threads reach a tile of shared memory.
@@ -106,8 +107,10 @@ struct SharedRead {
   SharedPlan plan;
   Value step; // i32: bytes that a loop adds
   SmallVector<Value> registers = {};
+  const PipelineBuffer *pipeline = nullptr; // in whose order it lies, where it has one
 };
 
+struct GroupAccumulators;
 struct GroupSimt;
 struct GroupSumsSimt;
 struct MatrixInstruction;
@@ -217,9 +220,13 @@ private:
   // distribute/split.cpp: matmuls of few rows
   LogicalResult emitSplitDot(SplitDotOp op);
   LogicalResult emitGroupDot(GroupDotOp op);
+  LogicalResult emitReadingDot(GroupDotOp op, const GroupSimt &simt);
+  Value startGroup(GroupAccumulators &accumulators, int64_t first, int64_t column,
+                   const PipelineBuffer &pipeline, Value tokens);
   mlir::FailureOr<SharedRead> shareSums(GroupDotOp op, const GroupSimt &simt,
-                                        const GroupSumsSimt &layouts, const SharedTile &tokens,
-                                        Value stage);
+                                        const GroupSumsSimt &layouts, SharedRead own);
+  SmallVector<Value> sumsOfGroup(SharedRead &sums, const GroupSimt &simt, int64_t row,
+                                 int64_t group);
   TokensInTurn tokensOf(Value tile, const SimtLayout &layout);
   SmallVector<Value> tokensAt(TokensInTurn &tokens, ArrayRef<int64_t> numbers);
   SmallVector<Value> tokensAt(TileLoad &load, ArrayRef<int64_t> numbers);
@@ -252,6 +259,7 @@ private:
   Value stageByte(const PipelineBuffer &pipeline, Value place);
   Value pipelineByte(const PipelineBuffer &pipeline, const SimtLayout &layout, int64_t number,
                      int64_t bytes);
+  void takeNeighbours(SharedRead &read, int64_t number);
   Value operandStart(const SimtLayout &accumulators, const MatrixInstruction &instruction, int axis,
                      int64_t bytes);
   void waitForAccumulators(const SimtLayout &accumulators, Registers &acc, int64_t pending,

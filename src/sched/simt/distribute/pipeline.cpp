@@ -8,7 +8,7 @@ using namespace mlir;
 
 namespace sinter::sched {
 
-static constexpr int64_t kPiece = 16; // bytes of a copy
+static constexpr int64_t kPiece = 16, kLeastPiece = 4; // bytes of a copy, at most and at least
 static constexpr int64_t kPipelineAlignment = 1024;
 static constexpr int64_t kSwizzledRow = 128; // bytes
 static constexpr int64_t kSwizzledRows = 8;  // after which the pattern repeats
@@ -51,6 +51,7 @@ LogicalResult Distributor::emitMakePipeline(MakePipelineOp op) {
   if (pipeline.swizzled && (row % kSwizzledRow || (row > kSwizzledRow && shape[0] % kSwizzledRows)))
     return op.emitOpError() << "has " << shape[0] << " rows of " << row
                             << " bytes, expected whole panels of " << kSwizzledRow;
+  pipeline.order.assign(op.getOrder().begin(), op.getOrder().end());
   pipeline.rowBytes = pipeline.swizzled ? kSwizzledRow : row + static_cast<int64_t>(op.getGap());
   pipeline.panelBytes = shape[0] * kSwizzledRow;
   int64_t bytes =
@@ -85,9 +86,32 @@ Value Distributor::stageByte(const PipelineBuffer &pipeline, Value place) {
   return add(mul(scalarOf(place), int32(pipeline.stageBytes)), int32(pipeline.base));
 }
 
+// The layout of the places along rows at which elements of a layout lie.
+static SimtLayout inOrder(const SimtLayout &layout, ArrayRef<int64_t> order) {
+  if (order.empty())
+    return layout;
+  SINTER_CHECK(layout.atom(1) >= int64_t(1) << order.size());
+  auto placed = [&](ArrayRef<LayoutBit> bits) {
+    return llvm::map_to_vector(bits, [&](LayoutBit bit) {
+      const bool moves = bit.axis == 1 && bit.bit < static_cast<int>(order.size());
+      return moves ? LayoutBit{1, static_cast<int>(order[bit.bit])} : bit;
+    });
+  };
+  return SimtLayout(layout.shape(), placed(layout.registerBits()), placed(layout.threadBits()));
+}
+
+// Neighbours along a row, from a multiple of so many on, that lie side by side in a place.
+static int64_t neighboursInOrder(ArrayRef<int64_t> order, int64_t most) {
+  size_t same = 0;
+  while (same < order.size() && order[same] == static_cast<int64_t>(same))
+    ++same;
+  return same == order.size() ? most : std::min(most, int64_t(1) << same);
+}
+
 // Byte of a register's element within a place.
-Value Distributor::pipelineByte(const PipelineBuffer &pipeline, const SimtLayout &layout,
+Value Distributor::pipelineByte(const PipelineBuffer &pipeline, const SimtLayout &elements,
                                 int64_t number, int64_t bytes) {
+  const SimtLayout layout = inOrder(elements, pipeline.order);
   SmallVector<int64_t> parts = layout.registerCoords(number);
   ArrayRef<Value> thread = threadPart(layout);
   Value row = add(thread[0], int32(parts[0]));
@@ -130,8 +154,9 @@ LogicalResult Distributor::emitStageCopy(StageCopyOp op) {
   RankedTensorType tile = cast<PipelineType>(op.getPipeline().getType()).getTile();
   int64_t bytes = elementBytes(tile.getElementType());
   int64_t threads = kernel_->getAttrOfType<IntegerAttr>(kThreadsName).getInt();
+  const int64_t piece = neighboursInOrder(pipeline.order, kPiece / bytes);
   SimtLayout layout = SimtLayout::blocked(tile.getShape(), threads, facts_.subgroup, 1,
-                                          static_cast<int>(llvm::Log2_64(kPiece / bytes)));
+                                          static_cast<int>(llvm::Log2_64(piece)));
   int64_t rank = static_cast<int64_t>(op.getOffsets().size());
   SmallVector<int64_t> axes =
       op.getAxes() ? SmallVector<int64_t>(*op.getAxes()) : SmallVector<int64_t>{rank - 2, rank - 1};
@@ -139,7 +164,7 @@ LogicalResult Distributor::emitStageCopy(StageCopyOp op) {
       accessOf(views_.find(op.getView())->second, op.getOffsets(), within(layout, rank, axes));
   Value start = stageByte(pipeline, op.getStage()), first = firstCopy(layout);
   Value when = op.getWhen() ? scalarOf(op.getWhen()) : Value();
-  bool whole = access.vector * bytes == kPiece;
+  bool whole = access.vector == piece && piece * bytes >= kLeastPiece;
   Value zero =
       arith::ConstantOp::create(b_, loc_, cast<TypedAttr>(b_.getZeroAttr(tile.getElementType())));
   for (int64_t number = 0; number < layout.registers(); number += access.vector) {
@@ -148,7 +173,8 @@ LogicalResult Distributor::emitStageCopy(StageCopyOp op) {
     Value inside = both(when, whenAt(access, number)), at = byteAt(access, number);
     Value shared = add(start, pipelineByte(pipeline, layout, number, bytes));
     if (whole && !first && !inTile(layout, number)) {
-      CopyAsyncOp::create(b_, loc_, access.view.argument, at, inside ? inside : yes(), shared);
+      CopyAsyncOp::create(b_, loc_, access.view.argument, at, inside ? inside : yes(), shared,
+                          piece * bytes);
       continue;
     }
     Value others = vectorFrom(SmallVector<Value>(access.vector, zero));
@@ -173,7 +199,8 @@ static int64_t neighboursOf(const SimtLayout &layout, int64_t most) {
 LogicalResult Distributor::storePieces(StageStoreOp op, const PipelineBuffer &pipeline) {
   SimtLayout layout = SimtLayout::of(op.getValue().getType());
   Type element = cast<RankedTensorType>(op.getValue().getType()).getElementType();
-  const int64_t bytes = elementBytes(element), count = neighboursOf(layout, kPiece / bytes);
+  const int64_t bytes = elementBytes(element),
+                count = neighboursOf(layout, neighboursInOrder(pipeline.order, kPiece / bytes));
   const Registers &registers = registersOf(op.getValue());
   Value start = stageByte(pipeline, op.getStage()), first = firstCopy(layout);
   for (int64_t number = 0; number < layout.registers(); ++number) {
@@ -257,11 +284,27 @@ Value Distributor::stageStart(StageReadOp op) {
   return mul(scalarOf(op.getStage()), int32(pipeline.stageBytes));
 }
 
+// Registers that lie side by side in a place, `number` among them.
+void Distributor::takeNeighbours(SharedRead &read, int64_t number) {
+  const int64_t bytes = elementBytes(read.tile.element),
+                most = neighboursInOrder(read.pipeline->order, kPiece / bytes),
+                count = neighboursOf(read.layout, most);
+  SmallVector<int64_t> coords = read.layout.registerCoords(number);
+  coords[1] -= coords[1] % count;
+  Value at = add(read.step,
+                 pipelineByte(*read.pipeline, read.layout, read.layout.registerAt(coords), bytes));
+  Type word = count == 1 ? read.tile.element : Type(VectorType::get({count}, read.tile.element));
+  for (Value value : scalarsOf(SharedLoadOp::create(b_, loc_, word, at), count)) {
+    read.registers[read.layout.registerAt(coords)] = value;
+    ++coords[1];
+  }
+}
+
 LogicalResult Distributor::emitStageRead(StageReadOp op) {
-  if (pipelines_.find(op.getPipeline().getDefiningOp())->second.swizzled)
-    return op.emitOpError() << "reads a swizzled pipeline, expected a plain one";
   if (isReadInTurn(op))
     return success(); // by the operation that uses it
+  if (pipelines_.find(op.getPipeline().getDefiningOp())->second.swizzled)
+    return op.emitOpError() << "reads a swizzled pipeline, expected a plain one";
   SimtLayout layout = SimtLayout::of(op.getResult().getType());
   Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
   SharedTile shared = stageOf(op);

@@ -160,7 +160,9 @@ SmallVector<Value> Distributor::tokensAt(SharedRead &read, ArrayRef<int64_t> num
   read.registers.resize(read.layout.registers());
   step_ = read.step;
   SmallVector<Value> values = llvm::map_to_vector(numbers, [&](int64_t number) -> Value {
-    if (!read.registers[number])
+    if (!read.registers[number] && read.pipeline)
+      takeNeighbours(read, number);
+    else if (!read.registers[number])
       takePiece(read.tile, read.plan, read.layout, read.registers, read.tile.element,
                 number / read.plan.vector * read.plan.vector);
     return read.registers[number];
@@ -181,7 +183,6 @@ static int64_t stepsOfGroup(const GroupSimt &simt) {
                                       [&](int64_t bit) { return int64_t(1) << bit < simt.group; });
 }
 
-namespace {
 /// The accumulators of a matmul by groups, and what is multiplied and added to them.
 struct GroupAccumulators {
   GroupSums &sums;
@@ -189,54 +190,56 @@ struct GroupAccumulators {
   std::function<Value(int64_t)> numbers, scales, mins; // mins: null where there are none
   Distributor::Registers &registers;
 
+  // The fragment of weights of rows from `column` on that a step multiplies.
+  Value weightsAt(int64_t step, int64_t column) {
+    return sums.fragment(pairsAt(numbers, simt, column, depthOf(simt.split, step)));
+  }
+
   // Adds the group whose steps begin with `first`, of the tokens from `m` on: their fragments step
   // by step, and their sums.
   void add(int64_t first, int64_t m, ArrayRef<Value> tokens, ArrayRef<Value> totals) {
     const SimtLayout &accumulators = simt.split.accumulators;
-    const SimtLayout fragment = simt.split.instruction->layoutC();
     for (int64_t n = 0; n < accumulators.shape()[2]; n += accumulators.atom(2)) {
       Value sum;
-      for (auto [step, each] : llvm::enumerate(tokens)) {
-        const int64_t depth = depthOf(simt.split, first + static_cast<int64_t>(step));
-        sum = sums.multiply(sums.fragment(pairsAt(numbers, simt, n, depth)), each, sum);
-      }
-      Value parts = sum;
-      for (int64_t number = 0; number < fragment.registers(); ++number) {
-        SmallVector<int64_t> coords = fragment.registerCoords(number);
-        const int64_t column = n + coords[simt.weights], row = m + coords[1 - simt.weights];
-        const int64_t factor =
-            simt.scale.registerAt({column, depthOf(simt.split, first) / simt.group});
-        Value part = vector::ExtractOp::create(sums.b, sums.loc, parts, number);
-        Value &one = registers[accumulators.registerAt({0, row, column})];
-        one = math::FmaOp::create(sums.b, sums.loc, part, scales(factor), one);
-        if (mins)
-          one = math::FmaOp::create(sums.b, sums.loc, totals[number],
-                                    arith::NegFOp::create(sums.b, sums.loc, mins(factor)), one);
-      }
+      for (auto [step, each] : llvm::enumerate(tokens))
+        sum = sums.multiply(weightsAt(first + static_cast<int64_t>(step), n), each, sum);
+      addScaled(first, m, n, sum, totals);
+    }
+  }
+
+  // Adds what was multiplied of a group, of the fragment of tokens and weights from `m` and `n` on.
+  void addScaled(int64_t first, int64_t m, int64_t n, Value parts, ArrayRef<Value> totals) {
+    const SimtLayout fragment = simt.split.instruction->layoutC();
+    for (int64_t number = 0; number < fragment.registers(); ++number) {
+      SmallVector<int64_t> coords = fragment.registerCoords(number);
+      const int64_t column = n + coords[simt.weights], row = m + coords[1 - simt.weights];
+      const int64_t factor =
+          simt.scale.registerAt({column, depthOf(simt.split, first) / simt.group});
+      Value part = vector::ExtractOp::create(sums.b, sums.loc, parts, number);
+      Value &one = registers[simt.split.accumulators.registerAt({0, row, column})];
+      one = math::FmaOp::create(sums.b, sums.loc, part, scales(factor), one);
+      if (mins)
+        one = math::FmaOp::create(sums.b, sums.loc, totals[number],
+                                  arith::NegFOp::create(sums.b, sums.loc, mins(factor)), one);
     }
   }
 };
-} // namespace
 
 // Registers of the fragment of tokens from `row` on.
 static SplitOperand tokenRows(const GroupSimt &simt, const Distributor::Registers &registers,
                               const SimtLayout &layout) {
-  const MatrixInstruction &instruction = *simt.split.instruction;
-  return {registers, layout, simt.weights ? instruction.layoutA() : instruction.layoutB(),
+  return {registers, layout, simt.weights ? simt.sums->layoutA() : simt.sums->layoutB(),
           simt.weights};
 }
 
 // Each subgroup adds up some of the tokens, and hands the sums to those that multiply the same
 // tokens. Threads have waited for one another since they read the sums before.
 FailureOr<SharedRead> Distributor::shareSums(GroupDotOp op, const GroupSimt &simt,
-                                             const GroupSumsSimt &layouts, const SharedTile &tokens,
-                                             Value stage) {
+                                             const GroupSumsSimt &layouts, SharedRead own) {
   const SplitSimt &lanes = simt.split;
-  GroupSums sums{b_, loc_, op, *lanes.instruction, simt.weights};
-  const SimtLayout fragment = lanes.instruction->layoutC();
+  GroupSums sums{b_, loc_, op, *simt.sums, simt.weights};
+  const SimtLayout fragment = simt.sums->layoutC();
   const int side = 1 - simt.weights;
-  SharedRead own{tokens, layouts.ownTokens, planOf(tokens, layouts.ownTokens, {0, 0}, {0, 1}),
-                 stage};
   const SplitOperand rows = tokenRows(simt, own.registers, layouts.ownTokens);
   Registers made(layouts.ownSums.registers());
   const int64_t steps = stepsOfGroup(simt);
@@ -281,17 +284,107 @@ SmallVector<Value> Distributor::tokensAt(TokensInTurn &tokens, ArrayRef<int64_t>
                          : tokensAt(tokens.made, tokens.tile, numbers);
 }
 
+// The sums of one group of tokens, one for each accumulator of a fragment.
+SmallVector<Value> Distributor::sumsOfGroup(SharedRead &sums, const GroupSimt &simt, int64_t row,
+                                            int64_t group) {
+  const SimtLayout fragment = simt.split.instruction->layoutC();
+  return llvm::map_to_vector(llvm::seq(fragment.registers()), [&](int64_t number) {
+    const int64_t at = row + fragment.registerCoords(number)[1 - simt.weights];
+    return tokensAt(sums, sums.layout.registerAt({group, at})).front();
+  });
+}
+
+// Starts to multiply a group whose steps begin with `first` by the fragment of weights from
+// `column` on, of tokens that lie from byte `tokens` on.
+Value Distributor::startGroup(GroupAccumulators &accumulators, int64_t first, int64_t column,
+                              const PipelineBuffer &pipeline, Value tokens) {
+  const GroupSimt &simt = accumulators.simt;
+  const MatrixInstruction &instruction = *simt.split.instruction;
+  SmallVector<Value> weights;
+  for (int64_t step = first; step < first + stepsOfGroup(simt); ++step)
+    weights.push_back(accumulators.weightsAt(step, column));
+  for (Value &each : weights)
+    each = PinOp::create(b_, loc_, each);
+  auto type = cast<VectorType>(instruction.typeC(b_.getContext()));
+  Value sum = arith::ConstantOp::create(b_, loc_, b_.getZeroAttr(type));
+  MatrixFenceOp::create(b_, loc_);
+  for (auto [step, each] : llvm::enumerate(weights)) {
+    const int64_t byte = depthOf(simt.split, first + static_cast<int64_t>(step)) *
+                         elementBytes(getElementTypeOrSelf(each.getType()));
+    const int64_t row = pipeline.rowBytes;
+    sum = MatrixTileAsyncOp::create(
+        b_, loc_, instruction.name, each,
+        add(tokens, int32(byte / row * pipeline.panelBytes + byte % row)), /*panel=*/0, sum,
+        /*transpose_b=*/true);
+  }
+  return MatrixWaitOp::create(b_, loc_, INT32_MAX, /*commit=*/true, sum);
+}
+
+// Group by group, by an instruction that reads tokens in a stage: each group is multiplied while
+// the one before it is scaled.
+LogicalResult Distributor::emitReadingDot(GroupDotOp op, const GroupSimt &simt) {
+  auto read = op.getA().getDefiningOp<StageReadOp>();
+  const PipelineBuffer &pipeline = pipelines_.find(read.getPipeline().getDefiningOp())->second;
+  const SimtLayout &layout = simt.split.accumulators;
+  Value tokens = stageByte(pipeline, read.getStage());
+  GroupSums sums{b_, loc_, op, *simt.sums, simt.weights};
+  Registers acc = registersOf(op.getAcc());
+  GroupAccumulators accumulators{sums,
+                                 simt,
+                                 registersInTurn(op.getB()),
+                                 registersInTurn(op.getScale()),
+                                 op.getMin() ? registersInTurn(op.getMin()) : nullptr,
+                                 acc};
+  SmallVector<std::pair<int64_t, int64_t>> rounds;
+  const int64_t all = simt.split.a.repeats(1) << simt.split.moreBits.size();
+  for (int64_t first = 0; first < all; first += stepsOfGroup(simt))
+    for (int64_t n = 0; n < layout.shape()[2]; n += layout.atom(2))
+      rounds.emplace_back(first, n);
+  auto start = [&](size_t round) {
+    return startGroup(accumulators, rounds[round].first, rounds[round].second, pipeline, tokens);
+  };
+  Value next = start(0);
+  std::optional<SharedRead> tokenSums;
+  if (op.getMin()) {
+    const GroupSumsSimt layouts = groupSumsSimt(op, simt);
+    SharedRead own{stageOf(read), layouts.ownTokens, {}, tokens, {}, &pipeline};
+    FailureOr<SharedRead> made = shareSums(op, simt, layouts, std::move(own));
+    if (failed(made))
+      return failure();
+    tokenSums = std::move(*made);
+  }
+  for (auto [round, place] : llvm::enumerate(rounds)) {
+    auto [first, n] = place;
+    Value parts = next;
+    const bool last = round + 1 == rounds.size();
+    if (!last)
+      next = start(round + 1);
+    parts = MatrixWaitOp::create(b_, loc_, /*pending=*/last ? 0 : 1, /*commit=*/false, parts,
+                                 /*settled=*/!last);
+    SmallVector<Value> totals;
+    if (tokenSums)
+      totals = sumsOfGroup(*tokenSums, simt, 0, depthOf(simt.split, first) / simt.group);
+    accumulators.addScaled(first, 0, n, parts, totals);
+  }
+  registers_[op.getResult()] = std::move(acc);
+  return success();
+}
+
 // Group by group the products of all its steps, then scaled.
 LogicalResult Distributor::emitGroupDot(GroupDotOp op) {
   const GroupSimt simt = groupSimt(op);
+  if (op.getReading())
+    return emitReadingDot(op, simt);
   const SplitSimt &lanes = simt.split;
   const MatrixInstruction &instruction = *lanes.instruction;
   const bool inTurn = !registers_.contains(op.getA());
   TokensInTurn inTurnTokens = inTurn ? tokensOf(op.getA(), lanes.a) : TokensInTurn();
   std::optional<SharedRead> tokenSums;
   if (const auto &shared = inTurnTokens.shared; shared && op.getMin() && op.getBeside() > 1) {
-    FailureOr<SharedRead> all =
-        shareSums(op, simt, groupSumsSimt(op, simt), shared->tile, shared->step);
+    const GroupSumsSimt layouts = groupSumsSimt(op, simt);
+    SharedRead own{shared->tile, layouts.ownTokens,
+                   planOf(shared->tile, layouts.ownTokens, {0, 0}, {0, 1}), shared->step};
+    FailureOr<SharedRead> all = shareSums(op, simt, layouts, std::move(own));
     if (failed(all))
       return failure();
     tokenSums = std::move(*all);
@@ -305,16 +398,11 @@ LogicalResult Distributor::emitGroupDot(GroupDotOp op) {
   GroupSums sums{b_, loc_, op, instruction, simt.weights};
   const SplitOperand rows = tokenRows(simt, a, lanes.a);
   const SimtLayout fragment = instruction.layoutC();
-  // The sums of one group of tokens, one for each accumulator of a fragment.
   auto sumsOf = [&](int64_t m, int64_t group, ArrayRef<Value> tokens) -> SmallVector<Value> {
     if (!op.getMin())
       return {};
-    if (!tokenSums)
-      return scalarsOf(sums.totals(tokens), fragment.registers());
-    return llvm::map_to_vector(llvm::seq(fragment.registers()), [&](int64_t number) {
-      const int64_t row = m + fragment.registerCoords(number)[1 - simt.weights];
-      return tokensAt(*tokenSums, tokenSums->layout.registerAt({group, row})).front();
-    });
+    return tokenSums ? sumsOfGroup(*tokenSums, simt, m, group)
+                     : scalarsOf(sums.totals(tokens), fragment.registers());
   };
   Registers acc = registersOf(op.getAcc());
   GroupAccumulators accumulators{sums,

@@ -524,11 +524,12 @@ def Sched_MatrixTileAsyncOp : Sched_Op<"matrix_tile_async", [AllTypesMatch<["acc
   let description = [{
     Rows of b are cut in panels of 128 bytes, `panel` bytes apart; a panel has its rows after one another, their 16-byte
     pieces XORed with the row's number. Where `transpose_b`, it starts acc + a . b^T instead, and b [n, k] lies as
-    matrix_async has it.
+    matrix_async has it. b begins `offset` bytes behind its place.
   }];
-  let arguments = (ins StrAttr:$instruction, Sched_Word:$a, I32:$b, DefaultValuedAttr<I64Attr, "0">:$panel, Sched_Word:$acc, UnitAttr:$transpose_b);
+  let arguments = (ins StrAttr:$instruction, Sched_Word:$a, I32:$b, DefaultValuedAttr<I64Attr, "0">:$panel, Sched_Word:$acc, UnitAttr:$transpose_b,
+                       DefaultValuedAttr<I64Attr, "0">:$offset);
   let results = (outs Sched_Word:$result);
-  let assemblyFormat = "$instruction $a `,` `[` $b `]` (`panel` $panel^)? (`transposed` $transpose_b^)? `,` $acc attr-dict `:` type($a) `,` type($acc)";
+  let assemblyFormat = "$instruction $a `,` `[` $b `]` (`offset` $offset^)? (`panel` $panel^)? (`transposed` $transpose_b^)? `,` $acc attr-dict `:` type($a) `,` type($acc)";
 }
 
 def Sched_PinOp : Sched_Op<"pin", [AllTypesMatch<["value", "result"]>]> {

@@ -255,7 +255,7 @@ Result<void> SimtExtension::startTileMatmul(MatrixTileAsyncOp op, Task &task) {
   for (int64_t first = 0; first < threads_; first += instruction.lanes) {
     MatmulRead read{first, instruction.lanes, accumulators_.openGroup()};
     SINTER_ASSIGN(int64_t at, placeOf(*op, b, "b", first, instruction.lanes, task));
-    SINTER_ASSIGN(Tile right, tileOperandOf(access, read, instruction, at, op));
+    SINTER_ASSIGN(Tile right, tileOperandOf(access, read, instruction, at + op.getOffset(), op));
     SINTER_TRY(unit.multiplyTile(a, right, acc, accumulators, first));
   }
   return fly(*op, {std::move(accumulators), op, accumulators_.openGroup()}, task);

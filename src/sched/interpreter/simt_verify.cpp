@@ -300,6 +300,10 @@ private:
       return failure();
     Type a = (*instruction)->typeA(op.getContext()),
          accumulators = (*instruction)->typeC(op.getContext());
+    if (static_cast<int64_t>(op.getOffset()) < 0 ||
+        static_cast<int64_t>(op.getOffset()) > facts_.maxShared)
+      return op.emitOpError() << "has b " << static_cast<int64_t>(op.getOffset())
+                              << " bytes behind its place, expected 0 to " << facts_.maxShared;
     if (op.getA().getType() == a && op.getAcc().getType() == accumulators)
       return success();
     return op.emitOpError() << "multiplies " << op.getA().getType() << " into "

@@ -317,11 +317,14 @@ static Value sharedAddress(Site s, Value pointer) {
 
 // A tile of rows of 128 bytes, 8 rows of 1024 bytes after one another, with their pieces XORed
 // (PTX ISA, "Matrix descriptor": address / 16, leading offset / 16, stride / 16, mode 1). The
-// leading offset is from panel to panel, of operands whose rows run along k.
-static Value descriptor(Site s, Value pointer, int64_t panelBytes = 16) {
+// leading offset is from panel to panel, of operands whose rows run along k. Tiles `offset` bytes
+// behind the pointer share what is computed of it.
+static Value descriptor(Site s, Value pointer, int64_t panelBytes = 16, int64_t offset = 0) {
   Value low = arith::ShRUIOp::create(s.b, s.loc, sharedAddress(s, pointer), constant(s, 4));
   low = arith::AndIOp::create(s.b, s.loc, low, constant(s, 0x3fff));
   low = arith::OrIOp::create(s.b, s.loc, low, constant(s, panelBytes / 16 << 16));
+  if (offset)
+    low = arith::AddIOp::create(s.b, s.loc, low, constant(s, offset / 16));
   return ptx(s, "mov.b64 $0, {$1, $2};", s.b.getI64Type(), 1, {}, {low, constant(s, 64 | 1 << 30)},
              false)
       .front();
@@ -366,8 +369,9 @@ static FailureOr<Value> tileMatmul(Site s, sched::MatrixTileAsyncOp op, ArrayRef
       "." + element + " " + operandList(0, acc.size()) + ", " +
       operandList(static_cast<unsigned>(first), all.size()) + ", $" + std::to_string(next) +
       ", p, 1, 1, " + (op.getTransposeB() ? "0" : "1") + "; }";
-  all.push_back(op.getTransposeB() ? descriptor(s, operands[1])
-                                   : descriptor(s, operands[1], op.getPanel()));
+  constexpr int64_t kNoPanels = 16;
+  all.push_back(
+      descriptor(s, operands[1], op.getTransposeB() ? kNoPanels : op.getPanel(), op.getOffset()));
   return packed(s, ptx(s, text, acc.front().getType(), acc.size(), acc, all, true));
 }
 

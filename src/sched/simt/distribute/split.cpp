@@ -312,10 +312,9 @@ Value Distributor::startGroup(GroupAccumulators &accumulators, int64_t first, in
     const int64_t byte = depthOf(simt.split, first + static_cast<int64_t>(step)) *
                          elementBytes(getElementTypeOrSelf(each.getType()));
     const int64_t row = pipeline.rowBytes;
-    sum = MatrixTileAsyncOp::create(
-        b_, loc_, instruction.name, each,
-        add(tokens, int32(byte / row * pipeline.panelBytes + byte % row)), /*panel=*/0, sum,
-        /*transpose_b=*/true);
+    sum = MatrixTileAsyncOp::create(b_, loc_, instruction.name, each, tokens, /*panel=*/0, sum,
+                                    /*transpose_b=*/true,
+                                    byte / row * pipeline.panelBytes + byte % row);
   }
   return MatrixWaitOp::create(b_, loc_, INT32_MAX, /*commit=*/true, sum);
 }

@@ -321,28 +321,57 @@ TEST(KernelChoice, ATileOfOpaqueAccumulatorsLeavesProgramsEnoughAndFitsSharedMem
   }
 }
 
+// The tile of short prompts of a matmul on a processor that multiplies 64 x n tiles, from shared
+// memory if `shared`.
+std::optional<TokenGemm> shortTile(kernel::Element b, int64_t n, int64_t ofStore = 0,
+                                   bool any = true, bool shared = true, int64_t multiple = 1) {
+  TargetProfile profile = simtProfile(227 * 1024);
+  profile.matrixInstructions = {{sched::MatrixElement::BF16, 64, 128, 16, 128, shared}};
+  const kernel::Element a = b.isBlock() ? kernel::BF16 : b;
+  auto p =
+      chooseGemm(a, b, n, 4096, MBucket::Prefill, {.kind = TargetKind::Simt, .bfloatRows = true});
+  p.epilogueStore.columns = ofStore;
+  growTile(p, profile.sharedBytes, any, shared);
+  return tileOfShortPrompts(p, any, multiple, profile);
+}
+
+using Decided = Freedom::Decisions;
+
 TEST(KernelChoice, ShortPromptsHaveFewerRowsThatRunFurtherAhead) {
-  auto tileOf = [](kernel::Element a, kernel::Element b, int64_t n, int64_t ofStore, bool any) {
-    auto p =
-        chooseGemm(a, b, n, 4096, MBucket::Prefill, {.kind = TargetKind::Simt, .bfloatRows = true});
-    p.epilogueStore.columns = ofStore;
-    growTile(p, 227 * 1024, any, /*readsShared=*/true);
-    return tileOfShortPrompts(p, any);
-  };
-  using Decided = Freedom::Decisions;
-  const auto blocks = tileOf(kernel::BF16, kernel::block("q4_k"), 28672, 0, true);
+  const auto blocks = shortTile(kernel::block("q4_k"), 28672, 0, true, /*shared=*/false);
   ASSERT_TRUE(blocks);
   EXPECT_EQ(std::pair(blocks->gemm.blockM, blocks->gemm.blockN),
             std::pair(int64_t{64}, int64_t{64}));
   EXPECT_EQ(blocks->gemm.blockK, 256) << "steps of the same sums";
   EXPECT_EQ(blocks->decided, (Decided{{"steps_ahead", 4}}));
-  const auto halves = tileOf(kernel::F16, kernel::F16, 4096, 0, true);
+  const auto halves = shortTile(kernel::F16, 4096, 0, true, false);
   ASSERT_TRUE(halves);
   EXPECT_EQ(halves->decided, (Decided{{"stages", 8}}));
-  EXPECT_EQ(tileOf(kernel::F16, kernel::F16, 28672, 0, false)->gemm.blockN, 64) << "a head's";
-  EXPECT_EQ(tileOf(kernel::F16, kernel::F16, 28672, 128, true)->gemm.blockN, 256)
+  EXPECT_FALSE(shortTile(kernel::F16, 576, 0, true, false)) << "has as few rows";
+}
+
+TEST(KernelChoice, ShortPromptsHaveColumnsForEnoughProgramsFromSharedMemory) {
+  for (kernel::Element b : {kernel::F16, kernel::block("q4_k"), kernel::block("q8_0")}) {
+    auto columnsOf = [&](int64_t n) { return shortTile(b, n)->gemm.blockN; };
+    EXPECT_EQ(columnsOf(28672), 64);
+    EXPECT_EQ(columnsOf(6144), 32);
+    EXPECT_EQ(columnsOf(4096), 32);
+    EXPECT_EQ(columnsOf(1024), 16);
+    EXPECT_EQ(shortTile(b, 4096, 0, true, true, 64)->gemm.blockN, 64) << "whole multiples";
+    EXPECT_EQ(shortTile(b, 28672, 0, false)->gemm.blockN, 64) << "a head's";
+    EXPECT_FALSE(shortTile(b, 256)) << "has few weights";
+  }
+  EXPECT_EQ(shortTile(kernel::F16, 28672, 128)->gemm.blockN, 256)
       << "the store takes 128 columns at once";
-  EXPECT_FALSE(tileOf(kernel::F16, kernel::F16, 576, 0, true)) << "has as few rows";
+}
+
+// Two programs fit a multiprocessor where there are more than multiprocessors.
+TEST(KernelChoice, ShortPromptsRunAheadAsFarAsSharedMemoryAllows) {
+  EXPECT_EQ(shortTile(kernel::F16, 4096)->decided, (Decided{{"threads", 128}, {"stages", 12}}));
+  EXPECT_EQ(shortTile(kernel::F16, 6144)->decided, (Decided{{"threads", 128}, {"stages", 9}}));
+  EXPECT_EQ(shortTile(kernel::F16, 28672)->decided, (Decided{{"threads", 128}, {"stages", 6}}));
+  EXPECT_EQ(shortTile(kernel::block("q4_k"), 4096)->decided,
+            (Decided{{"threads", 128}, {"stages", 8}, {"steps_ahead", 8}}));
 }
 
 // Of SmolLM2 gate and up, of 8B models queries, keys and values, and the output matrix.

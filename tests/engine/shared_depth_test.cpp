@@ -326,7 +326,8 @@ TEST(SharedDepth, PrefillHasTilesForShortPrompts) {
   EXPECT_FALSE(tile::scheduleOf(kernelOf(tokens.thenSteps.at(0))));
   std::string text;
   llvm::raw_string_ostream(text) << kernelOf(tokens.elseSteps.at(0));
-  EXPECT_THAT(text, AllOf(HasSubstr("steps_ahead = 4"), HasSubstr("tensor<64x64xf32>")));
+  EXPECT_THAT(text, AllOf(HasSubstr("steps_ahead = 8"), HasSubstr("threads = 128"),
+                          HasSubstr("tensor<64x32xf32>")));
 }
 
 // Two halves of the columns, added: tiles of 16 columns hold 8 of each.

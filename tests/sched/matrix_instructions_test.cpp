@@ -390,6 +390,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Place{"nvidia.wgmma.m64n256k16.f32.bf16", 'c', 127, 127, 63, 255},
                     Place{"nvidia.wgmma.m64n128k16.f32.f16", 'c', 1, 63, 8, 123},
                     Place{"nvidia.wgmma.m64n64k16.f32.bf16", 'c', 64, 29, 32, 57},
+                    Place{"nvidia.wgmma.m64n32k16.f32.f16", 'c', 37, 10, 25, 18},
+                    Place{"nvidia.wgmma.m64n16k16.f32.bf16", 'c', 127, 7, 63, 15},
                     Place{"nvidia.mma.m16n8k8.f32.tf32", 'a', 6, 1, 9, 2},
                     Place{"nvidia.mma.m16n8k8.f32.tf32", 'b', 6, 1, 6, 1},
                     Place{"nvidia.mma.m16n8k32.s32.s8", 'a', 1, 6, 8, 6},

@@ -3,6 +3,7 @@
 #include "tile/mlir_pch.h"
 
 #include "sched/simt/decisions.h"
+#include "sched/simt/layout.h"
 #include "sched/simt/schedule.h"
 #include "targets/conformance_cases.h"
 
@@ -18,6 +19,7 @@ constexpr int64_t kShared = 232448, kRows = 70, kColumns = 72, kDepth = 512, kAh
 struct ShortPrompt {
   const char *type;   // of activations
   const char *format; // of weights
+  int64_t columns;    // of a tile
   bool groupMatmuls;  // the processor multiplies from shared memory
 };
 
@@ -27,7 +29,7 @@ sched::SimtFacts factsOf(const ShortPrompt &c) {
   facts.asyncCopies = facts.matrixLoads = true;
   const std::string type = c.type;
   if (c.groupMatmuls)
-    for (const char *columns : {"256", "128", "64"})
+    for (const char *columns : {"256", "128", "64", "32", "16"})
       facts.instructions.push_back(std::string("nvidia.wgmma.m64n") + columns + "k16.f32." + type);
   facts.instructions.push_back("nvidia.mma.m16n8k16.f32." + type);
   return facts;
@@ -77,6 +79,10 @@ struct Scheduled {
     });
     return found;
   }
+  int64_t threads() {
+    tile::KernelOp kernel = *lanes->getOps<tile::KernelOp>().begin();
+    return kernel->getAttrOfType<IntegerAttr>(sched::kThreadsName).getInt();
+  }
   // Groups of copies that a wait leaves under way at most.
   int64_t pending() {
     int64_t most = 0;
@@ -96,8 +102,12 @@ TEST_P(ShortPrompts, HaveTheBitsOfLongOnes) {
   const ShortPrompt &c = GetParam();
   const sched::SimtFacts facts = factsOf(c);
   Scheduled large(isPlain(c) ? tileCase(c, 128, 256) : tileCase(c, 256, 128), facts);
-  const KernelCase tile = tileCase(c, 64, 64);
-  Scheduled small(tile, facts, {{isPlain(c) ? "stages" : "steps_ahead", isPlain(c) ? 8 : kAhead}});
+  const KernelCase tile = tileCase(c, 64, c.columns);
+  std::vector<std::pair<std::string, int64_t>> decided = {{"threads", 128}, {"stages", 8}};
+  if (!isPlain(c))
+    decided.emplace_back("steps_ahead", kAhead);
+  Scheduled small(tile, facts, decided);
+  EXPECT_EQ(small.threads(), 128);
   Random random(3);
   const LaunchArguments arguments = makeArguments(
       large.plain(), tile.views, {{"M", kRows}, {"N", kColumns}, {"K", kDepth}}, 0, random);
@@ -120,12 +130,36 @@ TEST_P(ShortPrompts, RunAheadAsTheirSourceDecides) {
   }
 }
 
+// 128 threads have registers for four steps of a tile of 64 x 128 of Q4_0, and for two of Q5_K.
+TEST(ShortPromptSteps, AreAsManyAsRegistersHold) {
+  auto multiplications = [](const char *format, int64_t ahead) {
+    const ShortPrompt c = {"bf16", format, 128, true};
+    return Scheduled(tileCase(c, 64, 128), factsOf(c), {{"steps_ahead", ahead}, {"threads", 128}})
+        .multiplications();
+  };
+  EXPECT_EQ(multiplications("q4_0", 4), 4 * multiplications("q4_0", 1));
+  EXPECT_EQ(multiplications("q5_k", 4), 2 * multiplications("q5_k", 1));
+}
+
+TEST(ShortPromptThreads, AreWholeSubgroupsThatAProcessorHas) {
+  const ShortPrompt c = {"f16", "f16", 32, true};
+  for (int64_t threads : {0, -32, 16, 48, 96, 2048}) {
+    const KernelCase tile = tileCase(c, 64, 32);
+    tile::KernelModule source = buildCase(tile);
+    tile::setSchedule(*source.module().getOps<tile::KernelOp>().begin(), {{"threads", threads}});
+    auto made = sched::scheduleSimt(source.module(), factsOf(c));
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().message, "kernel 'gemm' decides on " + std::to_string(threads) +
+                                        " threads, expected a power of two from 32 to 1024");
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Weights, ShortPrompts,
-                         testing::Values(ShortPrompt{"bf16", "q8_0", true},
-                                         ShortPrompt{"bf16", "q4_k", true},
-                                         ShortPrompt{"bf16", "q4_k", false},
-                                         ShortPrompt{"f16", "f16", true},
-                                         ShortPrompt{"bf16", "bf16", true}),
+                         testing::Values(ShortPrompt{"bf16", "q8_0", 32, true},
+                                         ShortPrompt{"bf16", "q4_k", 16, true},
+                                         ShortPrompt{"bf16", "q4_k", 64, false},
+                                         ShortPrompt{"f16", "f16", 32, true},
+                                         ShortPrompt{"bf16", "bf16", 64, true}),
                          [](const auto &info) {
                            return std::string(info.param.format) +
                                   (info.param.groupMatmuls ? "_from_shared_memory" : "");

@@ -193,15 +193,19 @@ void joinRows(kernels::Gemm &p) {
     p.blockM = std::max(p.blockM, kPrefillRows);
 }
 
-// Programs of a short prompt are few, and each waits for its weights: 64 rows of 64 columns fill
-// more multiprocessors than 256 of 128, and what a program loads runs further ahead of its matmuls.
-// A tile of 64 columns of 16-bit weights has 8 KiB a step under way for each of 6 steps; blocks are
-// loaded 4 steps ahead, since memory answers after some 2 to 3 of these steps. One such tile serves
-// 16 tokens (a matrix instruction of Hopper has 64 rows) as well as 128, in two rows of programs.
-std::optional<TokenGemm> tileOfShortPrompts(const kernels::Gemm &p, bool anyColumns) {
+// Whether an instruction multiplies bf16 from shared memory.
+static bool readsShared(const TargetProfile &profile) {
+  return llvm::any_of(profile.matrixInstructions, [](const targets::MatrixShape &shape) {
+    return shape.sharedOperands && shape.element == sched::MatrixElement::BF16;
+  });
+}
+
+// ---- prompts of few tokens ----
+
+// Where instructions read registers: 64 rows of 64 columns fill more multiprocessors than 256 of
+// 128, and what a program loads runs further ahead of its matmuls.
+static TokenGemm shortTileOfRegisters(const kernels::Gemm &p, bool anyColumns) {
   constexpr int64_t kStages = 8, kStepsAhead = 4;
-  if (p.blockM <= kSimtRows)
-    return std::nullopt;
   TokenGemm tile{1, p};
   tile.gemm.blockM = kSimtRows;
   if (anyColumns && kSimtColumns % std::max<int64_t>(1, p.epilogueStore.columns) == 0)
@@ -213,11 +217,67 @@ std::optional<TokenGemm> tileOfShortPrompts(const kernels::Gemm &p, bool anyColu
   return tile;
 }
 
-// Whether an instruction multiplies bf16 from shared memory.
-static bool readsShared(const TargetProfile &profile) {
-  return llvm::any_of(profile.matrixInstructions, [](const targets::MatrixShape &shape) {
-    return shape.sharedOperands && shape.element == sched::MatrixElement::BF16;
-  });
+// The widest tile of programs about enough for 132 multiprocessors, of whole `part`s; the narrowest
+// where none are. Below, a program's columns cost no time (4096 x 14336 with 16 tokens on an H200,
+// us in tiles of 16, 32 and 64 columns: Q4_K 161, 152 and 143, four steps ahead), while each
+// program reads all tokens again.
+static int64_t shortColumns(int64_t n, int64_t part, int64_t otherwise) {
+  constexpr int64_t kEnoughPrograms = 128;
+  int64_t found = otherwise;
+  for (int64_t columns : {64, 32, 16}) {
+    if (columns % part != 0)
+      break;
+    found = columns;
+    if (llvm::divideCeil(n, columns) >= kEnoughPrograms)
+      break;
+  }
+  return found;
+}
+
+// Stages that shared memory has for each of the programs that a multiprocessor holds then: one, or
+// two where programs are more than multiprocessors. Of 16-bit weights 12 are enough (4096 x 14336
+// of F16 with 16 tokens on an H200, us in tiles of 32 columns: 66 in 8 stages, 41 in 12). Blocks
+// are dequantized in a loop that is unrolled by a power of two: of as many stages each is a
+// constant.
+static int64_t shortStages(const kernels::Gemm &p, int64_t sharedBytes) {
+  constexpr int64_t kMultiprocessors = 132, kOther = 2048, kLeast = 4, kRowBytes = 128;
+  const int64_t resident = llvm::divideCeil(p.n, p.blockN) > kMultiprocessors ? 2 : 1;
+  const int64_t stages = (sharedBytes / resident - kOther) / ((p.blockM + p.blockN) * kRowBytes);
+  if (p.b.isBlock())
+    return std::clamp<int64_t>(llvm::bit_floor<uint64_t>(std::max<int64_t>(1, stages)), kLeast, 8);
+  return std::clamp<int64_t>(stages, kLeast, 12);
+}
+
+// Where an instruction of 64 rows reads shared memory: one such tile serves 16 tokens as well as
+// 64. A program waits for memory once for all the steps that its loads run ahead, so blocks are
+// loaded as far ahead as registers allow (4096 x 14336 of Q4_K with 16 tokens on an H200, in tiles
+// of 16 columns: 161 us four steps ahead, 76 eight), by threads that hold two columns each.
+static std::optional<TokenGemm> shortTileOfShared(const kernels::Gemm &p, bool anyColumns,
+                                                  int64_t multiple, int64_t sharedBytes) {
+  constexpr int64_t kStepsAhead = 8, kFewestThreads = 128, kMostThreads = 256;
+  TokenGemm tile{1, p};
+  kernels::Gemm &gemm = tile.gemm;
+  gemm.blockM = kSimtRows;
+  const int64_t part = std::max<int64_t>({1, p.epilogueStore.columns, multiple});
+  if (anyColumns && p.n > 0)
+    gemm.blockN = std::min(p.blockN, shortColumns(p.n, part, p.blockN));
+  tile.decided = {
+      {std::string(sched::kThreads), std::clamp(2 * gemm.blockN, kFewestThreads, kMostThreads)},
+      {std::string(sched::kStages), shortStages(gemm, sharedBytes)}};
+  if (p.b.isBlock())
+    tile.decided.emplace_back(sched::kStepsAhead, kStepsAhead);
+  return tile;
+}
+
+std::optional<TokenGemm> tileOfShortPrompts(const kernels::Gemm &p, bool anyColumns,
+                                            int64_t multiple, const TargetProfile &profile) {
+  const bool halves = p.b.isBlock() ? p.activation == kernel::BF16
+                                    : p.a == p.b && (p.b == kernel::F16 || p.b == kernel::BF16);
+  if (halves && readsShared(profile) && p.blockM >= kSimtRows && p.n * p.k >= kWeightsForShares)
+    return shortTileOfShared(p, anyColumns, multiple, profile.sharedBytes);
+  if (p.blockM <= kSimtRows)
+    return std::nullopt;
+  return shortTileOfRegisters(p, anyColumns);
 }
 
 // ---- accumulators that only the processor knows the place of ----

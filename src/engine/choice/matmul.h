@@ -37,9 +37,11 @@ struct TokenGemm {
 };
 // Prompts of so many tokens at most have tiles of fewer rows.
 inline constexpr int64_t kShortPrompt = 128;
-// The tile of such prompts on a SIMT target, where that of longer ones has more rows; a row's bits
-// are the same in both. `anyColumns` as of growTile.
-std::optional<TokenGemm> tileOfShortPrompts(const kernels::Gemm &p, bool anyColumns);
+// The tile of such prompts on a SIMT target, where that of longer ones has more rows, or as many
+// and an instruction reads shared memory; a row's bits are the same in both. `anyColumns` as of
+// growTile; then columns are whole multiples of `multiple`.
+std::optional<TokenGemm> tileOfShortPrompts(const kernels::Gemm &p, bool anyColumns,
+                                            int64_t multiple, const TargetProfile &profile);
 // The last step of a choice, once the epilogue has decided the tile's columns: growTile and fitStep
 // for thread blocks, joinRows for tasks. `anyColumns` as of growTile.
 void finishTile(kernels::Gemm &p, bool anyColumns, const TargetProfile &profile);

@@ -174,7 +174,7 @@ std::vector<TokenGemm> tilesByTokens(const kernels::Gemm &p, MBucket rows, bool 
   if (profile.kind == TargetKind::Cpu)
     return {{1, p}};
   if (rows == MBucket::Prefill) {
-    if (std::optional<TokenGemm> tile = tileOfShortPrompts(p, headColumns == 0))
+    if (std::optional<TokenGemm> tile = tileOfShortPrompts(p, headColumns == 0, multiple, profile))
       return {std::move(*tile), {kShortPrompt + 1, p}};
     return {{1, p}};
   }

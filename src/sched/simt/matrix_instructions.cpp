@@ -31,6 +31,7 @@ constexpr Fragments kWgmma256 = {{"", ""}, {"", ""}, {"n0 m3 n3 n4 n5 n6 n7", kW
 constexpr Fragments kWgmma128 = {{"", ""}, {"", ""}, {"n0 m3 n3 n4 n5 n6", kWgmmaLanes}};
 constexpr Fragments kWgmma64 = {{"", ""}, {"", ""}, {"n0 m3 n3 n4 n5", kWgmmaLanes}};
 constexpr Fragments kWgmma32 = {{"", ""}, {"", ""}, {"n0 m3 n3 n4", kWgmmaLanes}};
+constexpr Fragments kWgmma16 = {{"", ""}, {"", ""}, {"n0 m3 n3", kWgmmaLanes}};
 // The same with a in registers, where c has its first 16 columns.
 constexpr FragmentBits kWgmmaA = {"k0 m3 k3", "k1 k2 m0 m1 m2 m4 m5"};
 constexpr Fragments kWgmmaA256 = {kWgmmaA, {"", ""}, kWgmma256.c};
@@ -79,9 +80,13 @@ constexpr MatrixInstruction kInstructions[] = {
     {"nvidia.wgmma.m64n256k16.f32.f16", 64, 256, 16, 128, F16, F16, F32, kWgmma256, true},
     {"nvidia.wgmma.m64n128k16.f32.f16", 64, 128, 16, 128, F16, F16, F32, kWgmma128, true},
     {"nvidia.wgmma.m64n64k16.f32.f16", 64, 64, 16, 128, F16, F16, F32, kWgmma64, true},
+    {"nvidia.wgmma.m64n32k16.f32.f16", 64, 32, 16, 128, F16, F16, F32, kWgmma32, true},
+    {"nvidia.wgmma.m64n16k16.f32.f16", 64, 16, 16, 128, F16, F16, F32, kWgmma16, true},
     {"nvidia.wgmma.m64n256k16.f32.bf16", 64, 256, 16, 128, BF16, BF16, F32, kWgmma256, true},
     {"nvidia.wgmma.m64n128k16.f32.bf16", 64, 128, 16, 128, BF16, BF16, F32, kWgmma128, true},
     {"nvidia.wgmma.m64n64k16.f32.bf16", 64, 64, 16, 128, BF16, BF16, F32, kWgmma64, true},
+    {"nvidia.wgmma.m64n32k16.f32.bf16", 64, 32, 16, 128, BF16, BF16, F32, kWgmma32, true},
+    {"nvidia.wgmma.m64n16k16.f32.bf16", 64, 16, 16, 128, BF16, BF16, F32, kWgmma16, true},
     {"nvidia.wgmma.ra.m64n256k16.f32.f16", 64, 256, 16, 128, F16, F16, F32, kWgmmaA256, false,
      true},
     {"nvidia.wgmma.ra.m64n128k16.f32.f16", 64, 128, 16, 128, F16, F16, F32, kWgmmaA128, false,

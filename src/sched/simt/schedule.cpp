@@ -5,6 +5,7 @@
 #include "sched/simt/add_shares.h"
 #include "sched/simt/assign_layouts.h"
 #include "sched/simt/choose_threads.h"
+#include "sched/simt/decisions.h"
 #include "sched/simt/distribute/distribute.h"
 #include "sched/simt/dot_layouts.h"
 #include "sched/simt/expand_blocks.h"
@@ -62,6 +63,18 @@ static void markStream(tile::KernelOp kernel) {
     kernel->setAttr(kStreams, UnitAttr::get(kernel.getContext()));
 }
 
+// A kernel's decision on its threads, if any, is one that the processor can take.
+static Result<void> checkThreads(tile::KernelOp kernel, const SimtFacts &facts) {
+  const int64_t fewest = std::max(kFewestThreads, facts.subgroup);
+  const int64_t threads = decisionOf(kernel, kThreads, fewest);
+  if (threads >= fewest && threads <= facts.maxThreads && llvm::isPowerOf2_64(threads))
+    return {};
+  return fail(Code::InvalidArgument,
+              "kernel '" + kernel.getSymName().str() + "' decides on " + std::to_string(threads) +
+                  " threads, expected a power of two from " + std::to_string(fewest) + " to " +
+                  std::to_string(facts.maxThreads));
+}
+
 // Threads, the order of programs, and what is loaded ahead.
 static void schedule(tile::KernelOp kernel, const SimtFacts &facts) {
   const bool few = hasOnlySmallM(kernel);
@@ -69,7 +82,7 @@ static void schedule(tile::KernelOp kernel, const SimtFacts &facts) {
   if (few || threads)
     kernel->setAttr(kLatencyBound, UnitAttr::get(kernel.getContext()));
   if (!threads)
-    threads = chooseThreads(kernel, facts);
+    threads = decisionOf(kernel, kThreads, chooseThreads(kernel, facts));
   kernel->setAttr(kThreadsName, Builder(kernel.getContext()).getI64IntegerAttr(threads));
   groupPrograms(kernel);
   hoistLoads(kernel, threads, kEarlyElements);
@@ -105,6 +118,8 @@ Result<OwningOpRef<ModuleOp>> scheduleSimt(ModuleOp source, const SimtFacts &fac
     return fail(Code::Unsupported, "the kernel's 8-bit floats could not be expanded");
   if (facts.ownDivision)
     relaxDivisions(*module);
+  for (auto kernel : module->getOps<tile::KernelOp>())
+    SINTER_TRY(checkThreads(kernel, facts));
   for (auto kernel : module->getOps<tile::KernelOp>())
     if (failed(expandBlocks(kernel, facts)))
       return fail(Code::Unsupported, "kernel '" + kernel.getSymName().str() +

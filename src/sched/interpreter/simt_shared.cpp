@@ -13,19 +13,22 @@ static Fail fail(const SimtAccess &access, const Twine &message) {
   return access.task.fail(access.op, Code::InvalidArgument, message);
 }
 
-static Fail race(const SimtAccess &access, const Twine &who, StringRef verb, uint64_t byte,
+static std::string textOf(const ThreadRange &threads) {
+  const std::string first = std::to_string(threads.first);
+  if (threads.count == 1)
+    return "of thread " + first;
+  return "of threads " + first + " to " + std::to_string(threads.first + threads.count - 1);
+}
+
+static ThreadRange threadsOf(const MatmulRead &product) {
+  return {product.firstThread, product.threads};
+}
+
+// Texts are made for failures alone: bytes are checked one by one.
+static Fail race(const SimtAccess &access, const ThreadRange &who, StringRef verb, uint64_t byte,
                  const Twine &other) {
-  return fail(access,
-              who + " " + verb + " byte " + Twine(byte) + " of shared memory, which " + other);
-}
-
-static std::string ofThread(int64_t thread) {
-  return "of thread " + std::to_string(thread);
-}
-
-static std::string ofThreads(const MatmulRead &product) {
-  return "of threads " + std::to_string(product.firstThread) + " to " +
-         std::to_string(product.firstThread + product.threads - 1);
+  return fail(access, textOf(who) + " " + verb + " byte " + Twine(byte) +
+                          " of shared memory, which " + other);
 }
 
 static std::string placeText(Operation &op) {
@@ -61,19 +64,19 @@ SharedMemory::Piece *SharedMemory::touch(uint64_t byte) {
 std::string SharedMemory::writerText(uint64_t byte, int64_t thread) {
   Piece *piece = pieceOf(byte);
   if (piece && piece->copy)
-    return placeText(*piece->copy) + ofThread(thread);
+    return placeText(*piece->copy) + textOf({thread, 1});
   return "thread " + std::to_string(thread);
 }
 
 std::string SharedMemory::readerText(uint64_t byte, int64_t thread, uint64_t interval) {
   Piece *piece = pieceOf(byte);
   if (piece && piece->product && piece->readIn == interval)
-    return placeText(*piece->product) + ofThreads(piece->read);
+    return placeText(*piece->product) + textOf(threadsOf(piece->read));
   return "thread " + std::to_string(thread);
 }
 
-Result<void> SharedMemory::checkLanded(const SimtAccess &access, StringRef who, StringRef verb,
-                                       uint64_t byte) {
+Result<void> SharedMemory::checkLanded(const SimtAccess &access, const ThreadRange &who,
+                                       StringRef verb, uint64_t byte) {
   Piece *piece = pieceOf(byte);
   if (!piece || !(piece->copying & maskOf(byte)))
     return {};
@@ -82,22 +85,22 @@ Result<void> SharedMemory::checkLanded(const SimtAccess &access, StringRef who, 
     if (copy.writes(byte))
       thread = copy.thread;
   return race(access, who, verb, byte,
-              placeText(*piece->copy) + ofThread(thread) + " is still copying to");
+              placeText(*piece->copy) + textOf({thread, 1}) + " is still copying to");
 }
 
 Result<void> SharedMemory::checkWrite(const SimtAccess &access, int64_t thread, StringRef verb,
                                       uint64_t byte) {
-  SINTER_TRY(checkLanded(access, ofThread(thread), verb, byte));
+  SINTER_TRY(checkLanded(access, {thread, 1}, verb, byte));
   if (Piece *piece = pieceOf(byte); piece && piece->multiplying)
-    return race(access, ofThread(thread), verb, byte,
-                placeText(*piece->product) + ofThreads(piece->read) + " still reads");
+    return race(access, {thread, 1}, verb, byte,
+                placeText(*piece->product) + textOf(threadsOf(piece->read)) + " still reads");
   AccessLog::Entry writer = log_.writer(byte), reader = log_.reader(byte, thread);
   uint64_t now = access.clock.now;
   if (writer.interval == now && writer.thread != thread)
-    return race(access, ofThread(thread), verb, byte,
+    return race(access, {thread, 1}, verb, byte,
                 writerText(byte, writer.thread) + " writes" + kSameInterval);
   if (reader.interval >= since(access.clock, thread, reader.thread) && reader.thread != thread)
-    return race(access, ofThread(thread), verb, byte,
+    return race(access, {thread, 1}, verb, byte,
                 readerText(byte, reader.thread, now) + " reads" + kSameInterval);
   return {};
 }
@@ -110,11 +113,11 @@ Result<bool> SharedMemory::load(const SimtAccess &access, int64_t thread, int64_
                         static_cast<int64_t>(out.size()), out.size()));
   bool written = true;
   for (uint64_t byte = at; byte < at + out.size(); ++byte) {
-    SINTER_TRY(checkLanded(access, ofThread(thread), "reads", byte));
+    SINTER_TRY(checkLanded(access, {thread, 1}, "reads", byte));
     AccessLog::Entry writer = log_.writer(byte);
     written &= writer.interval >= access.clock.program;
     if (writer.interval >= since(access.clock, thread, writer.thread) && writer.thread != thread)
-      return race(access, ofThread(thread), "reads", byte,
+      return race(access, {thread, 1}, "reads", byte,
                   writerText(byte, writer.thread) + " writes" + kSameInterval);
     log_.read(byte, thread, access.clock.now);
   }
@@ -185,7 +188,7 @@ Result<bool> SharedMemory::readForMatmul(const SimtAccess &access, const MatmulR
   SINTER_TRY(checkPlace(access, "shared memory", bytes_.size(), product.firstThread, at,
                         kPieceBytes, kPieceBytes));
   bool written = true;
-  std::string who = ofThreads(product);
+  const ThreadRange who = threadsOf(product);
   Piece *from = touch(at);
   for (uint64_t byte = at; byte < static_cast<uint64_t>(at + kPieceBytes); ++byte) {
     SINTER_TRY(checkLanded(access, who, "reads", byte));

@@ -11,6 +11,11 @@ namespace sinter::sched {
 /// Bytes that one asynchronous copy moves at most, the grain in which matmuls in flight are known.
 inline constexpr int64_t kPieceBytes = 16;
 
+/// Threads `first` and those after it that do something together.
+struct ThreadRange {
+  int64_t first = 0, count = 1;
+};
+
 /// A matrix instruction that reads shared memory until its group has ended: the threads
 /// [firstThread, firstThread + threads) together.
 struct MatmulRead {
@@ -86,7 +91,7 @@ private:
   Piece *touch(uint64_t byte);
   std::string writerText(uint64_t byte, int64_t thread);
   std::string readerText(uint64_t byte, int64_t thread, uint64_t interval);
-  Result<void> checkLanded(const SimtAccess &access, llvm::StringRef who, llvm::StringRef verb,
+  Result<void> checkLanded(const SimtAccess &access, const ThreadRange &who, llvm::StringRef verb,
                            uint64_t byte);
   Result<void> checkWrite(const SimtAccess &access, int64_t thread, llvm::StringRef verb,
                           uint64_t byte);

@@ -130,7 +130,8 @@ private:
 
   static std::vector<llvm::StringRef> compilerFlags() {
     return {"-std=c++20",
-            "-O1",
+            "-O0", // compiling takes far longer than running
+            "-fuse-ld=lld",
             "-fPIC",
             "-shared",
             "-march=native",

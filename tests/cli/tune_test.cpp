@@ -35,19 +35,19 @@ protected:
     EXPECT_TRUE(found && found->damage.empty());
     return found ? found->entries : std::vector<runtime::TuningEntry>();
   }
-  // Each kernel's other schedules, by content.
+  // Each kernel's other schedules, by content: those of the plans that are kept.
   std::map<std::string, std::vector<plan::ScheduleChoice>> alternatives() const {
-    const std::string output = path("trial.plan");
-    const Outcome built = runChild(
-        {SINTER_BIN_DIR "/sinter-compiler", "plan", model_, "-o", output, "--target", "host"},
-        options_);
-    EXPECT_THAT(built, EndedWith(0));
-    const std::string bytes = read(output);
-    const auto plan = plan::parse({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
-    EXPECT_TRUE(plan);
     std::map<std::string, std::vector<plan::ScheduleChoice>> found;
-    for (const plan::Kernel &kernel : plan ? plan->kernels : std::vector<plan::Kernel>())
-      found[kernel.content] = kernel.alternatives;
+    for (const auto &entry : std::filesystem::directory_iterator(cache_)) {
+      if (entry.path().extension() != ".plan")
+        continue;
+      const std::string bytes = read(entry.path());
+      const auto plan =
+          plan::parse({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
+      EXPECT_TRUE(plan) << entry.path();
+      for (const plan::Kernel &kernel : plan ? plan->kernels : std::vector<plan::Kernel>())
+        found[kernel.content] = kernel.alternatives;
+    }
     return found;
   }
   // As if tuning had found these.

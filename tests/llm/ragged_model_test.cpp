@@ -21,10 +21,13 @@ protected:
     ASSERT_TRUE(static_cast<bool>(model_));
     vocabulary_ = static_cast<uint32_t>(model_.plan->properties.at("vocab_size"));
   }
-  void expectAlone(const std::vector<Logits> &found,
-                   const std::vector<std::vector<TokenId>> &sequences) {
+  // The steps over three sequences, then each sequence alone over the same loaded weights.
+  void expectAlone(const std::vector<std::vector<TokenId>> &sequences, const Schedule &schedule) {
+    const auto plan = LoadedPlan::load(model_, static_cast<uint32_t>(sequences.size()), {});
+    ASSERT_TRUE(plan);
+    const std::vector<Logits> found = RaggedRun(plan, sequences, true).run(schedule);
     for (size_t i = 0; i < found.size(); ++i)
-      EXPECT_EQ(firstDifference(found[i], logitsAlone(model_, sequences[i]), vocabulary_), "")
+      EXPECT_EQ(firstDifference(found[i], logitsAlone(plan, sequences[i]), vocabulary_), "")
           << "sequence " << i;
   }
 
@@ -34,17 +37,15 @@ protected:
 
 TEST_P(RaggedModelTest, ThreeUnequalSequencesOverShuffledPagesGiveTheSameBitsAsEachAlone) {
   const auto sequences = randomSequences({9, 67, 131}, vocabulary_);
-  RaggedRun run(model_, sequences, {.shuffledPages = true});
-  expectAlone(run.run({{{0, 9}, {1, 67}, {2, 131}}}), sequences);
+  expectAlone(sequences, {{{0, 9}, {1, 67}, {2, 131}}});
 }
 
 TEST_P(RaggedModelTest, ChunksAndGeneratingInABatchOfThreeGiveTheSameBitsAsEachAlone) {
   const auto sequences = randomSequences({7, 35, 75}, vocabulary_);
-  RaggedRun run(model_, sequences, {.shuffledPages = true});
-  run.run({{{2, 40}, {1, 11}}, {{1, 21}, {0, 4}}, {{2, 32}}});
+  Schedule schedule = {{{2, 40}, {1, 11}}, {{1, 21}, {0, 4}}, {{2, 32}}};
   for (int step = 0; step < 3; ++step)
-    run.run({{{1, 1}, {0, 1}, {2, 1}}});
-  expectAlone(run.run({}), sequences);
+    schedule.push_back({{1, 1}, {0, 1}, {2, 1}});
+  expectAlone(sequences, schedule);
 }
 
 // The answer itself is not the property; that it is a sentence says that weights, tokenizer and

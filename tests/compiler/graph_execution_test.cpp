@@ -166,13 +166,14 @@ TEST_P(AttentionForms, AgreeWithTheEvaluator) {
   EXPECT_LT(errorOfAttention(form, target), 5e-4);
 }
 
+std::string ropeOf(const graph::AttentionForm &form) {
+  return form.ropeDims == 0 ? "none" : form.ropeDims == form.headDim ? "whole" : "part";
+}
+
 // What a form asks of fusion and of kernels.
 std::vector<std::string> propertiesOf(const graph::AttentionForm &form) {
-  const std::string rope = form.ropeDims == 0              ? "none"
-                           : form.ropeDims == form.headDim ? "whole"
-                                                           : "part";
   std::vector<std::string> properties = {
-      std::string(form.pairing) + " " + rope + (form.normsBefore ? " before" : "") +
+      std::string(form.pairing) + " " + ropeOf(form) + (form.normsBefore ? " before" : "") +
           (form.normsAfter ? " after" : ""),
       "pool " + form.pool,
       std::string("decodes ") + (form.decodes ? "yes" : "no"),
@@ -187,9 +188,20 @@ std::vector<std::string> propertiesOf(const graph::AttentionForm &form) {
   return properties;
 }
 
-// What decides the order of the rows of a plan's own keys, and what their order meets.
+// What decides the order of the rows of a plan's own keys, and what their order meets: each alone,
+// since kept keys show how RoPE, norms and matmuls go together.
 std::vector<std::string> propertiesOfOrder(const graph::AttentionForm &form) {
   std::vector<std::string> properties = propertiesOf(form);
+  properties.front() = "rope " + ropeOf(form);
+  if (form.ropeDims)
+    properties.push_back(form.pairing);
+  for (const auto &[shown, word] :
+       {std::pair(form.normsBefore, "before"), {form.normsAfter, "after"}, {!form.joined, "apart"}})
+    if (shown)
+      properties.emplace_back(word);
+  for (std::string &property : properties)
+    if (property.ends_with(" apart"))
+      property.resize(property.size() - std::string_view(" apart").size());
   std::erase_if(properties, [&](const std::string &property) {
     return property.starts_with("reads ") || property.starts_with("sinks ") ||
            form.attributes.find(property) != std::string::npos;
@@ -199,18 +211,26 @@ std::vector<std::string> propertiesOfOrder(const graph::AttentionForm &form) {
   return properties;
 }
 
+// Apart, three matmuls are compiled instead of one.
+double costOf(const FormOnDevice &one) {
+  return graph::attentionForms()[one.form].second.joined ? 1 : 1.7;
+}
+
 std::vector<FormOnDevice> formsOnDevices() {
   std::vector<FormOnDevice> all;
   for (size_t i = 0; i < graph::attentionForms().size(); ++i)
     for (const char *device : {"host", "vulkan"})
       for (const bool fresh : {false, true})
         all.push_back({i, device, fresh});
-  return sampled(all, [](const FormOnDevice &one) {
-    const graph::AttentionForm form = graph::attentionForms()[one.form].second;
-    if (one.device != "host")
-      return std::vector<std::string>{one.device + (one.fresh ? " fresh" : "")};
-    return one.fresh ? propertiesOfOrder(form) : propertiesOf(form);
-  });
+  return sampled(
+      all,
+      [](const FormOnDevice &one) {
+        const graph::AttentionForm form = graph::attentionForms()[one.form].second;
+        if (one.device != "host")
+          return std::vector<std::string>{one.device + (one.fresh ? " fresh" : "")};
+        return one.fresh ? propertiesOfOrder(form) : propertiesOf(form);
+      },
+      costOf);
 }
 
 INSTANTIATE_TEST_SUITE_P(GraphExecution, AttentionForms, testing::ValuesIn(formsOnDevices()),

@@ -1,6 +1,7 @@
 // The bits of a sequence's logits do not depend on how its tokens are cut into steps, on what else
 // is in a step, on where its pages lie or on the number of threads.
 #include "llm/ragged.h"
+#include "sampling.h"
 
 namespace sinter {
 namespace {
@@ -166,33 +167,50 @@ TEST_P(RaggedBatchTest, LogitsAreFiniteAndUnequal) {
   EXPECT_GT(std::set<uint32_t>(logits.begin(), logits.end()).size(), logits.size() / 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Formats, RaggedBatchTest,
-    testing::Values(
-        Setting{"Q4_1", TensorType::Q4_1, TensorType::Q8_0, "host"},
-        Setting{"Q8_0", TensorType::Q8_0, TensorType::Q8_0, "host"},
-        Setting{"F16", TensorType::F16, TensorType::F16, "host"},
-        Setting{"BF16", TensorType::BF16, TensorType::F32, "host"},
-        Setting{"F32", TensorType::F32, TensorType::F32, "host"},
-        Setting{"Q4_1_avx2", TensorType::Q4_1, TensorType::Q8_0, "avx2"},
-        Setting{"Q4_1_kv_q8_0", TensorType::Q4_1, TensorType::Q8_0, "host", "q8_0"},
-        Setting{"Q4_1_kv_fp8", TensorType::Q4_1, TensorType::Q8_0, "host", "fp8"},
-        Setting{"Q4_1_f32", TensorType::Q4_1, TensorType::Q8_0, "host", "f16", "f32"},
-        // Pages of whole pairs of bf16, in which attention multiplies where that is fast.
-        Setting{"Q4_1_pairs", TensorType::Q4_1, TensorType::Q8_0, "host", "f16", "fastest", "32"},
-        Setting{"Q4_1_pairs_kv_auto", TensorType::Q4_1, TensorType::Q8_0, "host", "auto", "fastest",
-                "32"},
-        // Pages of which prompts take half where few keys are left; single rows never do.
-        Setting{"Q4_1_half_pages", TensorType::Q4_1, TensorType::Q8_0, "host", "auto", "fastest",
-                "64"},
-        Setting{"F16_half_pages", TensorType::F16, TensorType::F16, "host", "f16", "fastest", "64"},
-        Setting{"Q4_1_half_pages_avx2", TensorType::Q4_1, TensorType::Q8_0, "avx2", "f16",
-                "fastest", "64"},
-        Setting{"Q4_1_kv_bf16", TensorType::Q4_1, TensorType::Q8_0, "host", "bf16"},
-        Setting{"Q4_1_pairs_kv_q8_0", TensorType::Q4_1, TensorType::Q8_0, "host", "q8_0", "fastest",
-                "32"},
-        Setting{"F16_kv_q8_0_avx2", TensorType::F16, TensorType::F16, "avx2", "q8_0"}),
-    [](const auto &info) { return info.param.name; });
+// Weights; caches and the pages that they lie in, whose lengths choose how attention multiplies;
+// and the instructions of each.
+std::vector<std::string> propertiesOf(const Setting &setting) {
+  const std::string cache = setting.kvType, level = setting.target;
+  const bool blocks = blockFormat(setting.matrices).blockLength > 1;
+  return {"weights " + std::string(blockFormat(setting.matrices).name),
+          "embedding " + std::string(blockFormat(setting.embedding).name),
+          std::string("activations ") + setting.activations,
+          std::string("pages of ") + setting.pageRows + " at " + level,
+          "cache " + cache,
+          "cache " + std::string(cache == "q8_0" ? "in blocks" : "in numbers") + " at " + level,
+          std::string(blocks ? "blocks" : "numbers") + " at " + level};
+}
+
+std::vector<Setting> settings() {
+  const std::vector<Setting> all = {
+      Setting{"Q4_1", TensorType::Q4_1, TensorType::Q8_0, "host"},
+      Setting{"Q8_0", TensorType::Q8_0, TensorType::Q8_0, "host"},
+      Setting{"F16", TensorType::F16, TensorType::F16, "host"},
+      Setting{"BF16", TensorType::BF16, TensorType::F32, "host"},
+      Setting{"F32", TensorType::F32, TensorType::F32, "host"},
+      Setting{"Q4_1_avx2", TensorType::Q4_1, TensorType::Q8_0, "avx2"},
+      Setting{"Q4_1_kv_q8_0", TensorType::Q4_1, TensorType::Q8_0, "host", "q8_0"},
+      Setting{"Q4_1_kv_fp8", TensorType::Q4_1, TensorType::Q8_0, "host", "fp8"},
+      Setting{"Q4_1_f32", TensorType::Q4_1, TensorType::Q8_0, "host", "f16", "f32"},
+      // Pages of whole pairs of bf16, in which attention multiplies where that is fast.
+      Setting{"Q4_1_pairs", TensorType::Q4_1, TensorType::Q8_0, "host", "f16", "fastest", "32"},
+      Setting{"Q4_1_pairs_kv_auto", TensorType::Q4_1, TensorType::Q8_0, "host", "auto", "fastest",
+              "32"},
+      // Pages of which prompts take half where few keys are left; single rows never do.
+      Setting{"Q4_1_half_pages", TensorType::Q4_1, TensorType::Q8_0, "host", "auto", "fastest",
+              "64"},
+      Setting{"F16_half_pages", TensorType::F16, TensorType::F16, "host", "f16", "fastest", "64"},
+      Setting{"Q4_1_half_pages_avx2", TensorType::Q4_1, TensorType::Q8_0, "avx2", "f16", "fastest",
+              "64"},
+      Setting{"Q4_1_kv_bf16", TensorType::Q4_1, TensorType::Q8_0, "host", "bf16"},
+      Setting{"Q4_1_pairs_kv_q8_0", TensorType::Q4_1, TensorType::Q8_0, "host", "q8_0", "fastest",
+              "32"},
+      Setting{"F16_kv_q8_0_avx2", TensorType::F16, TensorType::F16, "avx2", "q8_0"}};
+  return sampled(all, propertiesOf);
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, RaggedBatchTest, testing::ValuesIn(settings()),
+                         [](const auto &info) { return info.param.name; });
 
 } // namespace
 } // namespace sinter

@@ -3,6 +3,7 @@
 #include "llm/ragged.h"
 #include "llm/recording_runner.h"
 #include "llm/scheduler_check.h"
+#include "sampling.h"
 
 namespace sinter {
 namespace {
@@ -150,14 +151,21 @@ TEST_P(SchedulerModelTest, SequencesThatSharePagesHaveTheBitsOfEachAlone) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Devices, SchedulerModelTest,
-    testing::Values(OnDevice{"cpu_Q4_1", "cpu", TensorType::Q4_1, TensorType::Q8_0},
-                    OnDevice{"cpu_Q8_0", "cpu", TensorType::Q8_0, TensorType::Q8_0},
-                    OnDevice{"cpu_F16", "cpu", TensorType::F16, TensorType::F16},
-                    OnDevice{"vulkan_Q8_0", "vulkan", TensorType::Q8_0, TensorType::Q8_0},
-                    OnDevice{"cuda_Q8_0", "cuda", TensorType::Q8_0, TensorType::Q8_0}),
-    [](const auto &info) { return info.param.name; });
+// A sample has blocks and numbers on the CPU; which blocks is RaggedBatchTest's.
+std::vector<OnDevice> onDevices() {
+  const std::vector<OnDevice> all = {{"cpu_Q4_1", "cpu", TensorType::Q4_1, TensorType::Q8_0},
+                                     {"cpu_Q8_0", "cpu", TensorType::Q8_0, TensorType::Q8_0},
+                                     {"cpu_F16", "cpu", TensorType::F16, TensorType::F16},
+                                     {"vulkan_Q8_0", "vulkan", TensorType::Q8_0, TensorType::Q8_0},
+                                     {"cuda_Q8_0", "cuda", TensorType::Q8_0, TensorType::Q8_0}};
+  return sampled(all, [](const OnDevice &on) {
+    const bool blocks = blockFormat(on.matrices).blockLength > 1;
+    return std::vector<std::string>{std::string(on.driver) + (blocks ? " blocks" : " numbers")};
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, SchedulerModelTest, testing::ValuesIn(onDevices()),
+                         [](const auto &info) { return info.param.name; });
 
 } // namespace
 } // namespace sinter

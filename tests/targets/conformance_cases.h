@@ -63,7 +63,7 @@ inline void expectNear(const KernelCase &c, HostLevel &host) {
   auto compiled = CompiledKernels::compile(module.module(), host);
   ASSERT_TRUE(compiled.has_value()) << compiled.error().toString();
   Random random(31);
-  for (Extents extents : mixExtents(c.extents, c.rounds, random)) {
+  for (Extents extents : mixExtents(c.extents, inFullOr(c.rounds, 1), random)) {
     if (c.derive)
       c.derive(extents);
     LaunchArguments arguments = caseArguments(c, compiled->kernel(), extents, false, random);

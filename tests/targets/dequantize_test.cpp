@@ -30,7 +30,7 @@ protected:
     auto compiled = CompiledKernels::compile(module.module(), host);
     ASSERT_TRUE(compiled.has_value()) << compiled.error().toString();
     Random random(17);
-    for (const Extents &extents : mixExtents(c.extents, c.rounds, random))
+    for (const Extents &extents : mixExtents(c.extents, inFullOr(c.rounds, 1), random))
       for (bool specials : {false, true}) {
         LaunchArguments arguments = caseArguments(c, compiled->kernel(), extents, specials, random);
         SCOPED_TRACE(extentsText(extents));

@@ -128,7 +128,7 @@ TEST_P(SharedDepth, LiesNearTheTileInterpreter) {
   tile::KernelModule exact = buildCase(referenceCase(weights(), c));
   EXPECT_GT(s.count<sched::MatrixOp>(), 0);
   Random random(5);
-  for (const Extents &extents : mixExtents(c.extents, c.rounds, random)) {
+  for (const Extents &extents : mixExtents(c.extents, inFullOr(c.rounds, 1), random)) {
     LaunchArguments arguments = caseArguments(c, s.plain(), extents, false, random);
     LaunchArguments reference =
         interpreted(arguments, *exact.module().getOps<tile::KernelOp>().begin(), false);

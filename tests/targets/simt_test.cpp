@@ -154,7 +154,7 @@ void expectNearTileInterpreter(const KernelCase &c, const SimtKind &kind, unsign
   options.lanes.maxThreads = kind.facts.maxThreads;
   options.lanes.maxShared = kind.facts.maxShared;
   Random random(seed);
-  for (Extents &extents : mixExtents(c.extents, c.rounds, random)) {
+  for (Extents &extents : mixExtents(c.extents, inFullOr(c.rounds, 1), random)) {
     if (c.derive)
       c.derive(extents);
     LaunchArguments arguments = caseArguments(c, kernel, extents, false, random);
@@ -572,7 +572,7 @@ TEST_P(RowTiles, HaveTheBitsOfRowsAlone) {
   options.lanes.subgroup = kind.facts.subgroup;
   options.lanes.maxThreads = kind.facts.maxThreads;
   options.lanes.maxShared = kind.facts.maxShared;
-  for (const KernelCase &c : besideCases()) {
+  for (const auto &[number, c] : llvm::enumerate(besideCases())) {
     Scheduled alone = schedule(c, kind.facts);
     ASSERT_TRUE(alone.lanes) << alone.message;
     Random random(5);
@@ -581,6 +581,9 @@ TEST_P(RowTiles, HaveTheBitsOfRowsAlone) {
         caseArguments(c, kernelOf(alone.source.module()), extents, false, random);
     const LaunchArguments expected = interpreted(arguments, kernelOf(*alone.lanes), true, options);
     for (int64_t rows : {4, 8}) {
+      const bool isOther = (number + (rows == 8) + (kind.facts.subgroup == 4)) % 2 != 0;
+      if (!testsInFull() && isOther) // each length of tiles with each kind of weights and threads
+        continue;
       Scheduled beside = schedule(besideOneAnother(c, rows), kind.facts);
       ASSERT_TRUE(beside.lanes) << beside.message;
       EXPECT_EQ(

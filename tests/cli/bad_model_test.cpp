@@ -142,7 +142,7 @@ TEST_F(BadModel, FlippedBitsEndInAnAnswerOrOneError) {
   const std::string whole = read(model_);
   std::minstd_rand random(7);
   size_t refused = 0;
-  const int flips = inFullOr(24, 8);
+  const int flips = inFullOr(24, 4);
   for (int i = 0; i < flips; ++i) {
     std::string bytes = whole;
     const size_t at = random() % std::min<size_t>(whole.size(), i < flips / 2 ? 600 : 12'000);

@@ -1,5 +1,6 @@
-// The compiler side's shared precompiled header: what nearly every pass includes, parsed once, and
-// the SPIR-V dialect, which takes a file longer to parse than all the rest.
+// The compiler side's shared precompiled header: what nearly every pass includes, parsed once, the
+// tile dialect among it, and the SPIR-V dialect, which takes a file longer to parse than all the
+// rest.
 #pragma once
 
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -25,6 +26,7 @@
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
+#include "tile/tile.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <map>
 #include <memory>

@@ -169,7 +169,7 @@ static const plan::Launch &launchOf(const plan::Step &step, int64_t rows) {
   return std::get<plan::Launch>(at->op);
 }
 
-// The kernels of a norm and its product with [n, k] weights, for one decode token on threads.
+// The kernels of a norm and a matmul with weights [n, k] for one decode token, on a SIMT target.
 std::vector<std::string> decodeKernels(int64_t n, int64_t k) {
   const std::string columns = std::to_string(k), weights = std::to_string(n) + "x" + columns;
   const std::string x = "tensor<?x" + columns + "xf32, #graph.dims<T>>",

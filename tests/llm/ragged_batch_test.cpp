@@ -196,7 +196,7 @@ std::vector<Setting> settings() {
       Setting{"Q4_1_pairs", TensorType::Q4_1, TensorType::Q8_0, "host", "f16", "fastest", "32"},
       Setting{"Q4_1_pairs_kv_auto", TensorType::Q4_1, TensorType::Q8_0, "host", "auto", "fastest",
               "32"},
-      // Pages of which prompts take half where few keys are left; single rows never do.
+      // Pages of 64 rows: a prompt reads half a page where few keys are left, a single row never.
       Setting{"Q4_1_half_pages", TensorType::Q4_1, TensorType::Q8_0, "host", "auto", "fastest",
               "64"},
       Setting{"F16_half_pages", TensorType::F16, TensorType::F16, "host", "f16", "fastest", "64"},

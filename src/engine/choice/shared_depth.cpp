@@ -65,8 +65,8 @@ bool readsWords(const kernels::Gemm &p) {
 // with 32 tokens: Q4_K 107 and 55, Q8_0 100 and 55, F16 130 and 63; with 64: 213 and 100, 202 and
 // 87, 250 and 99). Where they are not, each share of K has a block of its own, if blocks can add
 // them up (4096 x 14336 with 64 tokens: 94 and 61, 132 and 62, 126 and 67; 4096 x 4096: 33 and 29,
-// 33 and 26, 29 and 26). Unquantized weights leave registers for more columns. Of what is said to
-// be alike the last one that fits is taken.
+// 33 and 26, 29 and 26). Unquantized weights leave registers for more columns. Of tiles
+// from the same number of tokens on, the last one that fits is taken.
 struct TokenTile {
   int64_t leastTokens, rows, columns;
   enum Weights : uint8_t { Any, Words, Unquantized } weights = Any;

@@ -224,7 +224,7 @@ Result<void> SimtExtension::startMatmul(MatrixAsyncOp op, Task &task) {
   return fly(*op, {std::move(accumulators), op, accumulators_.openGroup()}, task);
 }
 
-// b [k, n], of which shared memory may hold b^T.
+// The operand b [k, n]; shared memory may hold it transposed, as [n, k].
 Result<Tile> SimtExtension::tileOperandOf(const SimtAccess &access, const MatmulRead &read,
                                           const MatrixInstruction &instruction, int64_t place,
                                           MatrixTileAsyncOp op) {

@@ -16,7 +16,7 @@ static Value argumentOf(Value view) {
 bool isConstant(Value view) {
   auto argument = dyn_cast<BlockArgument>(argumentOf(view));
   auto kernel = argument ? dyn_cast<tile::KernelOp>(argument.getOwner()->getParentOp()) : nullptr;
-  return kernel && kernel.getArgAttr(argument.getArgNumber(), tile::kConstantName);
+  return kernel && tile::isConstant(kernel, argument.getArgNumber());
 }
 
 // The view that a load reads; null for other operations.

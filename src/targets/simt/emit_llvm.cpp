@@ -115,7 +115,7 @@ Value Emitter::nextScalar() {
 bool Emitter::isConstant(BlockArgument argument) {
   auto view = cast<tile::ViewType>(argument.getType());
   return !view.isWritable() &&
-         (!result_.overlaps || kernel_.getArgAttr(argument.getArgNumber(), tile::kConstantName));
+         (!result_.overlaps || tile::isConstant(kernel_, argument.getArgNumber()));
 }
 
 BoundView Emitter::bindView(tile::ViewType type, Value base, bool constant) {

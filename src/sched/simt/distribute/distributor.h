@@ -112,6 +112,7 @@ struct SharedRead {
 
 struct GroupAccumulators;
 struct GroupSimt;
+struct GroupSums;
 struct GroupSumsSimt;
 struct MatrixInstruction;
 /// Whether a matmul by groups reads its left operand itself, piece by piece where it multiplies:
@@ -220,6 +221,8 @@ private:
   // distribute/split.cpp: matmuls of few rows
   LogicalResult emitSplitDot(SplitDotOp op);
   LogicalResult emitGroupDot(GroupDotOp op);
+  GroupAccumulators accumulatorsOf(GroupDotOp op, GroupSums &sums, const GroupSimt &simt,
+                                   Registers &registers);
   LogicalResult emitReadingDot(GroupDotOp op, const GroupSimt &simt);
   Value startGroup(GroupAccumulators &accumulators, int64_t first, int64_t column,
                    const PipelineBuffer &pipeline, Value tokens);

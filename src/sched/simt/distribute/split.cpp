@@ -71,7 +71,6 @@ LogicalResult Distributor::emitSplitDot(SplitDotOp op) {
   return success();
 }
 
-namespace {
 /// What matmuls of one group by group share.
 struct GroupSums {
   OpBuilder &b;
@@ -115,7 +114,6 @@ private:
         b, loc, DenseElementsAttr::get(type, b.getFloatAttr(type.getElementType(), 1)));
   }
 };
-} // namespace
 
 // Registers of pairs that make the fragment of rows from `row` on.
 static SmallVector<Value> pairsAt(const std::function<Value(int64_t)> &registers,
@@ -319,6 +317,16 @@ Value Distributor::startGroup(GroupAccumulators &accumulators, int64_t first, in
   return MatrixWaitOp::create(b_, loc_, INT32_MAX, /*commit=*/true, sum);
 }
 
+GroupAccumulators Distributor::accumulatorsOf(GroupDotOp op, GroupSums &sums, const GroupSimt &simt,
+                                              Registers &registers) {
+  return {sums,
+          simt,
+          registersInTurn(op.getB()),
+          registersInTurn(op.getScale()),
+          op.getMin() ? registersInTurn(op.getMin()) : nullptr,
+          registers};
+}
+
 // Group by group, by an instruction that reads tokens in a stage: each group is multiplied while
 // the one before it is scaled.
 LogicalResult Distributor::emitReadingDot(GroupDotOp op, const GroupSimt &simt) {
@@ -328,12 +336,7 @@ LogicalResult Distributor::emitReadingDot(GroupDotOp op, const GroupSimt &simt) 
   Value tokens = stageByte(pipeline, read.getStage());
   GroupSums sums{b_, loc_, op, *simt.sums, simt.weights};
   Registers acc = registersOf(op.getAcc());
-  GroupAccumulators accumulators{sums,
-                                 simt,
-                                 registersInTurn(op.getB()),
-                                 registersInTurn(op.getScale()),
-                                 op.getMin() ? registersInTurn(op.getMin()) : nullptr,
-                                 acc};
+  GroupAccumulators accumulators = accumulatorsOf(op, sums, simt, acc);
   SmallVector<std::pair<int64_t, int64_t>> rounds;
   const int64_t all = simt.split.a.repeats(1) << simt.split.moreBits.size();
   for (int64_t first = 0; first < all; first += stepsOfGroup(simt))
@@ -404,12 +407,7 @@ LogicalResult Distributor::emitGroupDot(GroupDotOp op) {
                      : scalarsOf(sums.totals(tokens), fragment.registers());
   };
   Registers acc = registersOf(op.getAcc());
-  GroupAccumulators accumulators{sums,
-                                 simt,
-                                 registersInTurn(op.getB()),
-                                 registersInTurn(op.getScale()),
-                                 op.getMin() ? registersInTurn(op.getMin()) : nullptr,
-                                 acc};
+  GroupAccumulators accumulators = accumulatorsOf(op, sums, simt, acc);
   const int64_t steps = stepsOfGroup(simt), all = lanes.a.repeats(1) << lanes.moreBits.size();
   for (int64_t first = 0; first < all; first += steps)
     for (int64_t m = 0; m < lanes.accumulators.shape()[1]; m += fragment.atom(1 - simt.weights)) {

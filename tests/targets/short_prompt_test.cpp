@@ -83,14 +83,6 @@ struct Scheduled {
     tile::KernelOp kernel = *lanes->getOps<tile::KernelOp>().begin();
     return kernel->getAttrOfType<IntegerAttr>(sched::kThreadsName).getInt();
   }
-  // Copies of words in loops.
-  int64_t wordCopies() {
-    int64_t found = 0;
-    lanes->walk([&](sched::CopyAsyncOp copy) {
-      found += copy.getSize() < 16 && copy->getParentOfType<scf::ForOp>();
-    });
-    return found;
-  }
   // Groups of copies that a wait leaves under way at most.
   int64_t pending() {
     int64_t most = 0;
@@ -120,21 +112,6 @@ TEST_P(ShortPrompts, HaveTheBitsOfLongOnes) {
   const LaunchArguments arguments = makeArguments(
       large.plain(), tile.views, {{"M", kRows}, {"N", kColumns}, {"K", kDepth}}, 0, random);
   EXPECT_EQ(small.run(arguments), large.run(arguments));
-}
-
-// Words that threads copy to shared memory of their own are those that they would load.
-TEST_P(ShortPrompts, HaveTheSameBitsWhereTheirWordsGoThroughSharedMemory) {
-  const ShortPrompt &c = GetParam();
-  if (isPlain(c) || !c.groupMatmuls)
-    GTEST_SKIP() << "loads no words, or copies no tile";
-  const KernelCase tile = tileCase(c, 64, c.columns);
-  Scheduled loads(tile, factsOf(c)),
-      copies(tile, factsOf(c), {{"threads", 128}, {"stages", 4}, {"copies_words", 5}});
-  EXPECT_GT(copies.wordCopies(), 0);
-  Random random(4);
-  const LaunchArguments arguments = makeArguments(
-      loads.plain(), tile.views, {{"M", kRows}, {"N", kColumns}, {"K", kDepth}}, 0, random);
-  EXPECT_EQ(copies.run(arguments), loads.run(arguments));
 }
 
 TEST_P(ShortPrompts, RunAheadAsTheirSourceDecides) {

@@ -13,9 +13,6 @@ inline constexpr llvm::StringLiteral kStages = "stages";
 /// registers do not hold what they load.
 inline constexpr llvm::StringLiteral kStepsAhead = "steps_ahead";
 
-/// Steps along K that what threads load for a matmul's dequantized operand runs ahead in shared
-/// memory of their own instead of registers (copy_words); 0: in registers.
-inline constexpr llvm::StringLiteral kCopiesWords = "copies_words";
 /// Threads of a thread block: a power of two of whole subgroups, from kFewestThreads on. Matmuls
 /// whose subgroups share K have threads of their own.
 inline constexpr llvm::StringLiteral kThreads = "threads";

@@ -1,9 +1,6 @@
 // Loads and what they need are cloned for another value of the counter; loaded words go around.
 #include "sched/simt/prefetch_loads.h"
-#include "sched/simt/copy_words.h"
 #include "sched/simt/decisions.h"
-#include "sched/simt/layout.h"
-#include "sched/simt/loads_ahead.h"
 #include "sched/simt/overlap_launches.h"
 
 #include "mlir/Dialect/SCF/Utils/Utils.h"
@@ -23,8 +20,47 @@ bool onlyLoads(scf::ForOp loop) {
   });
 }
 
+// Operations of `block` that `value` needs, in order; false where one depends on the block's other
+// arguments than its first, or on memory.
+bool gather(Value value, Block *block, SetVector<Operation *> &needed) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return argument.getOwner() != block || argument.getArgNumber() == 0;
+  Operation *maker = value.getDefiningOp();
+  if (maker->getBlock() != block || needed.contains(maker))
+    return true;
+  if (maker->getNumRegions() || !isMemoryEffectFree(maker))
+    return false;
+  for (Value operand : maker->getOperands())
+    if (!gather(operand, block, needed))
+      return false;
+  needed.insert(maker);
+  return true;
+}
+
+struct Ahead {
+  SmallVector<ViewLoadOp> loads;
+  SetVector<Operation *> needed;
+};
+
+Ahead collect(scf::ForOp loop) {
+  Ahead ahead;
+  for (auto load : loop.getBody()->getOps<ViewLoadOp>()) {
+    if (!isConstant(load.getView()))
+      continue;
+    SetVector<Operation *> needed = ahead.needed;
+    bool movable = llvm::all_of(load->getOperands(), [&](Value operand) {
+      return gather(operand, loop.getBody(), needed);
+    });
+    if (!movable)
+      continue;
+    ahead.needed = std::move(needed);
+    ahead.loads.push_back(load);
+  }
+  return ahead;
+}
+
 // The loads for the counter `at`, none where not `when` (null: always).
-SmallVector<Value> loadsFor(OpBuilder &b, scf::ForOp loop, const LoadsAhead &ahead, Value at,
+SmallVector<Value> loadsFor(OpBuilder &b, scf::ForOp loop, const Ahead &ahead, Value at,
                             Value when) {
   IRMapping map;
   map.map(loop.getInductionVar(), at);
@@ -44,8 +80,12 @@ SmallVector<Value> loadsFor(OpBuilder &b, scf::ForOp loop, const LoadsAhead &ahe
   return values;
 }
 
+Value isBelow(OpBuilder &b, Location loc, Value at, Value end) {
+  return b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, at, end);
+}
+
 void readAhead(scf::ForOp loop, const SimtFacts &facts) {
-  const LoadsAhead ahead = loadsAhead(loop);
+  const Ahead ahead = collect(loop);
   if (ahead.loads.empty())
     return;
   Location loc = loop.getLoc();
@@ -74,14 +114,36 @@ void readAhead(scf::ForOp loop, const SimtFacts &facts) {
 
 // ---- what may begin before the launches before it have ended ----
 
+// Operations that `value` needs and that lie behind `place`; false where one reads memory.
+bool gatherBehind(Value value, Operation *place, SetVector<Operation *> &needed) {
+  Operation *maker = value.getDefiningOp();
+  if (!maker || maker->getBlock() != place->getBlock() || maker->isBeforeInBlock(place) ||
+      needed.contains(maker))
+    return true;
+  if (maker->getNumRegions() || !isMemoryEffectFree(maker))
+    return false;
+  for (Value operand : maker->getOperands())
+    if (!gatherBehind(operand, place, needed))
+      return false;
+  needed.insert(maker);
+  return true;
+}
+
 void hoistConstantLoads(AwaitLaunchesOp wait) {
   SmallVector<ViewLoadOp> loads;
   for (Operation *op = wait->getNextNode(); op; op = op->getNextNode())
     if (auto load = dyn_cast<ViewLoadOp>(op); load && isConstant(load.getView()))
       loads.push_back(load);
-  for (ViewLoadOp load : loads)
-    if (makeBefore(load->getOperands(), wait))
-      load->moveBefore(wait);
+  for (ViewLoadOp load : loads) {
+    SetVector<Operation *> needed;
+    bool movable = llvm::all_of(load->getOperands(),
+                                [&](Value operand) { return gatherBehind(operand, wait, needed); });
+    if (!movable)
+      continue;
+    for (Operation *op : needed)
+      op->moveBefore(wait);
+    load->moveBefore(wait);
+  }
 }
 
 // 32-bit registers of a value.
@@ -98,7 +160,7 @@ int64_t registersOf(Type type) {
 // spills, 72 of Q8_0 are 22, 112 of Q5_K 120, 120 of Q6_K 548).
 bool holdsCopies(scf::ForOp loop, int64_t copies, const SimtFacts &facts) {
   int64_t words = 0;
-  for (ViewLoadOp load : loadsAhead(loop).loads)
+  for (ViewLoadOp load : collect(loop).loads)
     words += registersOf(load.getResult().getType());
   return 3 * copies * words <= facts.maxRegisters;
 }
@@ -130,13 +192,8 @@ void prefetchLoads(tile::KernelOp kernel, const SimtFacts &facts) {
       loops.push_back(loop);
   });
   const int64_t stepsAhead = decisionOf(kernel, kStepsAhead, 1);
-  constexpr int64_t kAlignment = 16;
-  const bool copies = facts.asyncCopies && decisionOf(kernel, kCopiesWords, 0) > 0;
-  const int64_t shared = llvm::alignTo(
-      copies ? kernel->getAttrOfType<IntegerAttr>(kSharedName).getInt() : 0, kAlignment);
   for (scf::ForOp loop : loops)
-    if (!copies || !copyWords(kernel, loop, shared, facts))
-      readAhead(unrolled(loop, stepsAhead, facts), facts);
+    readAhead(unrolled(loop, stepsAhead, facts), facts);
   SmallVector<AwaitLaunchesOp> waits;
   kernel.walk([&](AwaitLaunchesOp wait) { waits.push_back(wait); });
   for (AwaitLaunchesOp wait : waits)

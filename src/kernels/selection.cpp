@@ -1,6 +1,7 @@
 // Choices by counting: an element's rank is the number of elements before it.
 #include "kernels/selection.h"
 
+#include <array>
 #include <limits>
 
 namespace sinter::kernels {
@@ -9,6 +10,8 @@ using namespace kernel;
 
 static constexpr int64_t kTopsOfProgram = 128;
 static constexpr int64_t kRanksOfProgram = 16;
+// Whose loads wait for memory together.
+static constexpr int64_t kGroupsOfProgram = 8;
 static constexpr int64_t kComparedTogether = 512;
 
 // Integers compare alike on every device, while some take the smallest floats for zero.
@@ -79,14 +82,25 @@ void spreadGroups(KernelBuilder &k, const SpreadGroups &p) {
     numbers = k.in("numbers", I32, {dyn, dyn});
   const int64_t width = p.choices * kGroupElements;
   View keys = k.out("keys", I32, {dyn, width}), indices = k.out("indices", I32, {dyn, width});
-  k.grid(ranks.dim(1), ranks.dim(0));
-  Scalar at = k.programId(0), row = k.programId(1);
-  Scalar group = p.numbered ? convert(loadScalar(numbers, {row, at}), Index) : at;
-  Scalar from = group * kGroupElements;
-  Scalar to = convert(loadScalar(ranks, {row, at}), Index) * kGroupElements;
-  // What is not chosen lies beyond the views.
-  store(keys, {row, to}, loadKeys(in, p.in, row, from, kGroupElements));
-  store(indices, {row, to}, k.iota({1, kGroupElements}, 1) + convert(from, I32));
+  k.grid(ceilDiv(ranks.dim(1), kGroupsOfProgram), ranks.dim(0));
+  Scalar first = k.programId(0) * kGroupsOfProgram, row = k.programId(1);
+  std::array<Scalar, kGroupsOfProgram> from, rank;
+  for (int64_t i = 0; i < kGroupsOfProgram; ++i) {
+    Scalar at = first + i;
+    from[i] = p.numbered ? convert(loadScalar(numbers, {row, at}), Index) : at;
+    rank[i] = convert(loadScalar(ranks, {row, at}), Index);
+  }
+  std::array<Tile, kGroupsOfProgram> group;
+  for (int64_t i = 0; i < kGroupsOfProgram; ++i) {
+    from[i] = from[i] * kGroupElements;
+    group[i] = loadKeys(in, p.in, row, from[i], kGroupElements);
+  }
+  for (int64_t i = 0; i < kGroupsOfProgram; ++i) {
+    // What is not chosen, or no group, lies beyond the views.
+    Scalar to = select(first + i < ranks.dim(1), rank[i], p.choices) * kGroupElements;
+    store(keys, {row, to}, group[i]);
+    store(indices, {row, to}, k.iota({1, kGroupElements}, 1) + convert(from[i], I32));
+  }
 }
 
 void chooseRanked(KernelBuilder &k, const ChooseRanked &p) {

@@ -29,7 +29,8 @@ struct RankElements {
 // The elements of the groups whose rank is below `choices`, group by group in the order of their
 // ranks. Arguments: in f32 values or i32 keys [M, N], ranks i32 [M, G], with `numbered` the numbers
 // of these groups i32 [M, G] instead of their places, keys and indices i32 [M, choices *
-// kGroupElements]; beyond the row's end, keys that come last. Grid x walks G, y walks M.
+// kGroupElements]; beyond the row's end, keys that come last. Grid x walks G, several groups a
+// program, y walks M.
 struct SpreadGroups {
   kernel::Element in = kernel::F32;
   bool numbered = false;

@@ -188,12 +188,14 @@ Result<void> Lowering::lowerNorm(graph::LaunchOp launch) {
   if (op.getKind() == graph::NormKind::Rms) {
     auto p = chooseNorm<kernels::RmsNorm>(columns, out, options_.profile, heads);
     p.weighted = op.getWeight() != nullptr;
-    SINTER_ASSIGN(kernel, kernels_.add("rms_norm", p, kernels::rmsNorm, {}, freedom()));
+    SINTER_ASSIGN(kernel, kernels_.add("rms_norm", p, kernels::rmsNorm, {},
+                                       freedomOfNorm(p.blockColumns, options_.profile)));
   } else {
     auto p = chooseNorm<kernels::LayerNorm>(columns, out, options_.profile, heads);
     p.weighted = op.getWeight() != nullptr;
     p.biased = op.getBias() != nullptr;
-    SINTER_ASSIGN(kernel, kernels_.add("layer_norm", p, kernels::layerNorm, {}, freedom()));
+    SINTER_ASSIGN(kernel, kernels_.add("layer_norm", p, kernels::layerNorm, {},
+                                       freedomOfNorm(p.blockColumns, options_.profile)));
   }
   arguments.push_back(headsAsRows(allocate(launch.getResult(0))));
   arguments.push_back(f32Scalar(op.getEps().convertToFloat()));

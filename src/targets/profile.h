@@ -35,6 +35,7 @@ struct TargetProfile {
   int64_t lanes = 0;       // f32 elements of a core's vector register; threads of a subgroup
   int64_t registers = 0;   // a core's vector registers; 32-bit registers of a thread at most
   int64_t sharedBytes = 0; // that a thread block may share at most; 0 on a CPU
+  int64_t threads = 1;     // of a thread block at most
   std::vector<MatrixShape> matrixInstructions;
   // The fastest beside weights of block formats, and beside F16, BF16 and F32 weights.
   ActivationPrecision besideQuantized = ActivationPrecision::Quantized;

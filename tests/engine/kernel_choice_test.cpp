@@ -201,6 +201,23 @@ TEST(KernelChoice, BlocksOfThreadsHoldWholeRows) {
   EXPECT_LE(chooseNorm(49152, kernel::F32, simtProfile()).blockColumns, 8192);
 }
 
+// 8 elements a thread, of whole subgroups, in a power of two that the processor has.
+TEST(KernelChoice, ThreadsOfANormHaveFewElements) {
+  TargetProfile profile = simtProfile();
+  const auto threadsOf = [&](int64_t columns) -> int64_t {
+    const Freedom::Decisions decided = freedomOfNorm(columns, profile).decided;
+    return decided.empty() ? 0 : decided.at(0).second;
+  };
+  profile.threads = 1024;
+  EXPECT_EQ(threadsOf(576), 128);
+  EXPECT_EQ(threadsOf(4096), 512);
+  EXPECT_EQ(threadsOf(8192), 512);
+  EXPECT_EQ(threadsOf(128), 0) << "one subgroup";
+  profile.threads = 384;
+  EXPECT_EQ(threadsOf(4096), 256);
+  EXPECT_TRUE(freedomOfNorm(4096, cpuProfile()).decided.empty());
+}
+
 TEST(KernelChoice, OneRowOnThreadsDiffersFromManyInItsBlocksAndUnroundedActivations) {
   for (kernel::Element weight : {kernel::F16, kernel::block("q8_0")}) {
     auto choose = [&](MBucket rows) {

@@ -3,6 +3,7 @@
 
 #include "engine/choice/rows.h"
 #include "engine/elements.h"
+#include "sched/simt/decisions.h"
 
 namespace sinter::engine {
 
@@ -48,6 +49,23 @@ Norm chooseNorm(int64_t columns, kernel::Element out, const TargetProfile &profi
 }
 template kernels::RmsNorm chooseNorm(int64_t, kernel::Element, const TargetProfile &, int64_t);
 template kernels::LayerNorm chooseNorm(int64_t, kernel::Element, const TargetProfile &, int64_t);
+
+// A step of decode has few rows, each a program alone on its multiprocessor: the fewer elements a
+// thread has, the sooner the next launch begins (a step of one token of an 8B model in Q4_K on an
+// H200: 407.7 tokens a second with 64 elements a thread, 409.7 with 16, 412.1 with 8).
+Freedom freedomOfNorm(int64_t blockColumns, const TargetProfile &profile) {
+  constexpr int64_t kElements = 8, kMostThreads = 512;
+  Freedom freedom = freedomOf(profile);
+  if (profile.kind != TargetKind::Simt)
+    return freedom;
+  const int64_t fewest = std::max(sched::kFewestThreads, profile.lanes),
+                most = std::min(kMostThreads, profile.threads);
+  const auto wanted = std::min<int64_t>(llvm::PowerOf2Ceil(blockColumns / kElements),
+                                        llvm::bit_floor(static_cast<uint64_t>(most)));
+  if (wanted > fewest)
+    freedom.decided = {{std::string(sched::kThreads), wanted}};
+  return freedom;
+}
 
 kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out,
                                    const TargetProfile &profile) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/choice/precision.h"
+#include "engine/choice/schedule_space.h"
 #include "graph/graph.h"
 #include "kernels/elementwise.h"
 #include "kernels/rows.h"
@@ -13,6 +14,8 @@ namespace sinter::engine {
 template <class Norm = kernels::RmsNorm>
 Norm chooseNorm(int64_t columns, kernel::Element out, const TargetProfile &profile,
                 int64_t heads = 1);
+// How its programs, one for each row, are scheduled.
+Freedom freedomOfNorm(int64_t blockColumns, const TargetProfile &profile);
 // A stream of [M, columns] f32 through a map region to f32 or a block format.
 kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out,
                                    const TargetProfile &profile);

@@ -1,5 +1,5 @@
 // What a kernel's source may decide about its SIMT schedule (tile::setSchedule). No decision
-// changes a bit of a result.
+// changes a bit of a result, but for threads where rows are reduced: sums are added in their order.
 #pragma once
 
 #include "tile/tile.h"

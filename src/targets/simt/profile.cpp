@@ -13,6 +13,7 @@ TargetProfile profileOf(const sched::SimtFacts &facts) {
   profile.lanes = facts.subgroup;
   profile.registers = facts.maxRegisters;
   profile.sharedBytes = facts.maxShared;
+  profile.threads = facts.maxThreads;
   profile.besideUnquantized = ActivationPrecision::WeightType;
   profile.sharesDepth = facts.sharesDepth;
   profile.programBlocks = facts.programBlocks;

@@ -121,8 +121,27 @@ Value BlockReader::placed(const BlockElement &item, const Bytes &bytes) {
   return fold<arith::AddIOp>(byte, index(words_.packedByte(bytes.fixed)));
 }
 
+// The word that holds bytes which lie together with others in it; null where there is none.
+// NVIDIA's assembler would make one access of two halves of a word and unpack it at once, which
+// waits for memory.
+Value BlockReader::wordAround(const BlockElement &item, const Bytes &bytes) {
+  if (!item.row || bytes.varying || bytes.count >= kWordBytes || !words_.inWords(bytes.fixed))
+    return {};
+  const uint32_t before = (bytes.fixed - words_.first) % kWordBytes;
+  if (before + bytes.count > kWordBytes)
+    return {};
+  Value word = load(item, {{}, bytes.fixed - before, kWordBytes, kWordBytes});
+  if (before)
+    word = fold<arith::ShRUIOp>(word, int32(before * kByteBits));
+  return before + bytes.count == kWordBytes
+             ? word
+             : fold<arith::AndIOp>(word, int32((int64_t{1} << bytes.count * kByteBits) - 1));
+}
+
 // As an i32.
 Value BlockReader::load(const BlockElement &item, const Bytes &bytes) {
+  if (Value word = wordAround(item, bytes))
+    return word;
   Value &word = loads_[{item.byte.getAsOpaquePointer(), bytes.varying.getAsOpaquePointer(), nullptr,
                         uint64_t{bytes.fixed} << kByteBits | bytes.count}];
   if (word)

@@ -92,6 +92,7 @@ private:
   Value raw(const Field &field, const BlockElement &item);
   Value bitsOf(const BitPlane &plane, const BlockElement &item);
   struct Bytes;
+  Value wordAround(const BlockElement &item, const Bytes &bytes);
   Value load(const BlockElement &item, const Bytes &bytes);
   Value placed(const BlockElement &item, const Bytes &bytes);
   Value varyingBytes(const BlockElement &item, llvm::ArrayRef<uint32_t> weights);

@@ -192,7 +192,8 @@ TEST(SharedDepth, GivesTokensThatInstructionsReadWideTiles) {
   EXPECT_EQ(readingTileOf(q4_k, 28672, 4096), "64x128 reading_groups=1");
   EXPECT_EQ(readingTileOf(q4_k, 14336, 4096), "64x64 reading_groups=1")
       << "programs enough need no other blocks";
-  EXPECT_EQ(readingTileOf(q4_k, 4096, 14336).substr(0, 8), "64x128 s");
+  EXPECT_EQ(readingTileOf(q4_k, 4096, 14336), "64x64 share_blocks=8 reading_groups=1")
+      << "shares in blocks take no wider tile";
   EXPECT_EQ(readingTileOf(kernel::F16, 28672, 4096), "64x128") << "words alone";
   EXPECT_EQ(readingTileOf(kernel::block("q8_0"), 28672, 1280), "") << "short rows";
 }

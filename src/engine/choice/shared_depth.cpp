@@ -65,8 +65,13 @@ bool readsWords(const kernels::Gemm &p) {
 // with 32 tokens: Q4_K 107 and 55, Q8_0 100 and 55, F16 130 and 63; with 64: 213 and 100, 202 and
 // 87, 250 and 99). Where they are not, each share of K has a block of its own, if blocks can add
 // them up (4096 x 14336 with 64 tokens: 94 and 61, 132 and 62, 126 and 67; 4096 x 4096: 33 and 29,
-// 33 and 26, 29 and 26). Unquantized weights leave registers for more columns. Of tiles
-// from the same number of tokens on, the last one that fits is taken.
+// 33 and 26, 29 and 26). Unquantized weights leave registers for more columns.
+//
+// Instructions that read tokens in shared memory pay from 33 tokens on (28672 x 4096 of Q4_K, 64
+// tokens: 88 us against 124; a whole 8B step of 32 tokens is 10 % slower by them). They take 128
+// columns where each program has all shares (us in tiles of 128 and 64 columns in a plan: 28672 x
+// 4096 97 and 112, 128256 x 4096 358 and 429), and 64 where shares have blocks of their own (4096 x
+// 14336: 82 and 76). Of tiles from the same number of tokens on, the last one that fits is taken.
 struct TokenTile {
   int64_t leastTokens, rows, columns;
   enum Weights : uint8_t { Any, Words, Unquantized } weights = Any;
@@ -74,7 +79,6 @@ struct TokenTile {
 };
 static constexpr TokenTile kTokenTiles[] = {{9, kManyTokens, 128},
                                             {17, 32, 128},
-                                            {17, 32, 128, TokenTile::Words, true},
                                             {33, 32, 64, TokenTile::Words},
                                             {33, 64, 64, TokenTile::Words},
                                             {33, 64, 64, TokenTile::Words, true},
@@ -140,7 +144,8 @@ std::vector<TokenGemm> tilesOfTokens(const kernels::Gemm &p, int64_t columns, in
     gemm.blockM = tile.rows;
     gemm.blockN = tile.columns;
     if (!tiles.empty() && tiles.back().leastTokens == tile.leastTokens) {
-      if (*inBlocks && !hasBlocks(tiles.back()))
+      const bool wider = tile.columns > tiles.back().gemm.blockN;
+      if (*inBlocks && (wider || !hasBlocks(tiles.back())))
         continue; // blocks wait for one another
       tiles.pop_back();
     }

@@ -19,11 +19,9 @@ namespace sinter::targets::nvidia {
 // Beside block formats bf16 is faster than integers group by group, the weights dequantized (an
 // H200, 512 rows of q8_0: 0.70 to 0.72 of the time, tried with f16).
 static TargetProfile profileOf(const NvidiaFacts &facts) {
-  // No device has timed decode matmuls whose tokens wgmma reads in shared memory.
-  constexpr bool kReadsTokens = false;
   TargetProfile profile = simt::profileOf(simtFacts(facts));
   profile.besideQuantized = ActivationPrecision::BF16;
-  profile.readsTokens = kReadsTokens && facts.groupMatmuls;
+  profile.readsTokens = facts.groupMatmuls;
   return profile;
 }
 

@@ -336,11 +336,12 @@ def Sched_SplitDotOp : Sched_Op<"split_dot", [AllTypesMatch<["acc", "result"]>]>
   let description = [{
     a is [M, K], b [N, K]. A thread's registers hold the elements whose coordinates along K differ in the bits `depth`, so that
     these are neighbours in memory, or codes of one word; the next lowest bits are the instruction's lanes, the next ones
-    the subgroup's number. Each subgroup adds what it has in ascending order.
+    the subgroup's number. Each subgroup adds what it has in ascending order. An instruction `reading` multiplies in place of
+    `instruction` in the same order, with b as its left operand, where it reads a in a stage whose pipeline has its `order`.
   }];
-  let arguments = (ins StrAttr:$instruction, DenseI64ArrayAttr:$depth, Tile_Tile:$a, Tile_Tile:$b, Tile_Tile:$acc);
+  let arguments = (ins StrAttr:$instruction, DenseI64ArrayAttr:$depth, Tile_Tile:$a, Tile_Tile:$b, Tile_Tile:$acc, OptionalAttr<StrAttr>:$reading);
   let results = (outs Tile_Tile:$result);
-  let assemblyFormat = "$instruction `depth` $depth $a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($acc)";
+  let assemblyFormat = "$instruction (`reading` $reading^)? `depth` $depth $a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($acc)";
   let hasVerifier = 1;
 }
 

@@ -83,11 +83,12 @@ bool isPlain(Shares &s) {
 
 // Chooses the instruction that reads tokens in shared memory, if the schedule asks for it.
 void chooseReader(Shares &s, tile::KernelOp kernel, const SimtFacts &facts) {
-  auto groups = dyn_cast<GroupDotOp>(s.dot);
   const int64_t row = s.tile().getDimSize(1) * s.tile().getElementTypeBitWidth() / 8;
-  if (!groups || !decisionOf(kernel, kReadingGroups, 0) || row % kReadRow)
+  if (!decisionOf(kernel, kReadingGroups, 0) || row % kReadRow)
     return;
-  s.reads = readingInstruction(groups, facts);
+  auto groups = dyn_cast<GroupDotOp>(s.dot);
+  s.reads = groups ? readingInstruction(groups, facts)
+                   : readingInstruction(cast<SplitDotOp>(s.dot), facts);
   if (!s.reads)
     return;
   const int64_t tiles = tileType(s.dot->getResult(0)).getDimSize(2) / s.reads->m;
@@ -149,6 +150,7 @@ private:
   Value multiply(const Place &place, Value step, Value acc);
   void join(scf::ForOp loop);
   void chooseThreads();
+  SmallVector<int64_t> order();
 
   Shares s_;
   OpBuilder b_;
@@ -209,11 +211,22 @@ Value Rewriter::multiply(const Place &place, Value step, Value acc) {
 
 // Each group of the instruction's lanes has rows of weights of its own.
 void Rewriter::chooseThreads() {
-  auto dot = cast<GroupDotOp>(s_.dot);
-  dot.setReading(s_.reads->name);
-  dot.setBeside(static_cast<uint64_t>(s_.readers));
-  dot->getParentOfType<tile::KernelOp>()->setAttr(
+  if (auto groups = dyn_cast<GroupDotOp>(s_.dot)) {
+    groups.setReading(s_.reads->name);
+    groups.setBeside(static_cast<uint64_t>(s_.readers));
+  } else {
+    cast<SplitDotOp>(s_.dot).setReading(s_.reads->name);
+    s_.dot->setAttr(kBesideName, b_.getI64IntegerAttr(s_.readers));
+  }
+  s_.dot->getParentOfType<tile::KernelOp>()->setAttr(
       kThreadsName, b_.getI64IntegerAttr(s_.readers * s_.reads->lanes));
+}
+
+SmallVector<int64_t> Rewriter::order() {
+  auto groups = dyn_cast<GroupDotOp>(s_.dot);
+  return !s_.reads ? SmallVector<int64_t>()
+         : groups  ? orderAlongK(groups)
+                   : orderAlongK(cast<SplitDotOp>(s_.dot));
 }
 
 void Rewriter::run() {
@@ -224,10 +237,8 @@ void Rewriter::run() {
   if (s_.inBlocks)
     block_ = arith::IndexCastUIOp::create(b_, loc_, b_.getIndexType(), BlockOp::create(b_, loc_));
   auto type = PipelineType::get(b_.getContext(), s_.depth, s_.tile());
-  const SmallVector<int64_t> order =
-      s_.reads ? orderAlongK(cast<GroupDotOp>(s_.dot)) : SmallVector<int64_t>();
   pipeline_ =
-      MakePipelineOp::create(b_, loc_, type, /*swizzled=*/s_.reads != nullptr, s_.gap(), order);
+      MakePipelineOp::create(b_, loc_, type, /*swizzled=*/s_.reads != nullptr, s_.gap(), order());
   if (s_.reads)
     chooseThreads();
   for (int64_t ahead = 0; ahead + 1 < s_.depth; ++ahead)

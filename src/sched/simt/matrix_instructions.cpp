@@ -92,6 +92,7 @@ constexpr MatrixInstruction kInstructions[] = {
     {"nvidia.wgmma.ra.m64n128k16.f32.f16", 64, 128, 16, 128, F16, F16, F32, kWgmmaA128, false,
      true},
     {"nvidia.wgmma.ra.m64n64k16.f32.f16", 64, 64, 16, 128, F16, F16, F32, kWgmmaA64, false, true},
+    {"nvidia.wgmma.ra.m64n32k16.f32.f16", 64, 32, 16, 128, F16, F16, F32, kWgmmaA32, false, true},
     {"nvidia.wgmma.ra.m64n256k16.f32.bf16", 64, 256, 16, 128, BF16, BF16, F32, kWgmmaA256, false,
      true},
     {"nvidia.wgmma.ra.m64n128k16.f32.bf16", 64, 128, 16, 128, BF16, BF16, F32, kWgmmaA128, false,

@@ -332,21 +332,28 @@ int64_t besideOf(SplitDotOp dot) {
 }
 
 SplitSimt splitSimt(SplitDotOp dot) {
-  const MatrixInstruction *instruction = findMatrixInstruction(dot.getInstruction());
+  const MatrixInstruction *own = findMatrixInstruction(dot.getInstruction()),
+                          *reading =
+                              dot.getReading() ? findMatrixInstruction(*dot.getReading()) : nullptr;
   ArrayRef<int64_t> depth = dot.getDepth(), accumulators = tileType(dot.getResult()).getShape();
   const Subgroups subgroups{accumulators[0], besideOf(dot)};
-  SplitSimt lanes{instruction,
-                  instruction->layoutA(),
-                  instruction->layoutB(),
-                  accumulatorsLayout(instruction->layoutC(), accumulators, {1, 2}, /*weights=*/1,
-                                     subgroups.beside),
+  SplitSimt lanes{own,
+                  own->layoutA(),
+                  own->layoutB(),
+                  reading ? accumulatorsLayout(reading->layoutC(), accumulators, {2, 1},
+                                               /*weights=*/0, subgroups.beside)
+                          : accumulatorsLayout(own->layoutC(), accumulators, {1, 2}, /*weights=*/1,
+                                               subgroups.beside),
                   {},
                   {}};
   dealDepth(lanes, depth);
-  lanes.a = operandLayout(lanes, instruction->layoutA(), 1, depth, tileType(dot.getA()).getShape(),
-                          subgroups);
-  lanes.b = operandLayout(lanes, instruction->layoutB(), 0, depth, tileType(dot.getB()).getShape(),
-                          subgroups, /*besideRows=*/true);
+  if (reading)
+    lanes.instruction = reading;
+  const int64_t copies = subgroups.beside * lanes.instruction->lanes / own->lanes;
+  lanes.a = operandLayout(lanes, own->layoutA(), 1, depth, tileType(dot.getA()).getShape(),
+                          {subgroups.shares, copies});
+  lanes.b = operandLayout(lanes, reading ? reading->layoutA() : own->layoutB(), reading ? 1 : 0,
+                          depth, tileType(dot.getB()).getShape(), subgroups, /*besideRows=*/true);
   return lanes;
 }
 
@@ -417,19 +424,33 @@ GroupSimt groupSimt(GroupDotOp dot) {
 
 // ---- instructions that read tokens in shared memory ----
 
-const MatrixInstruction *readingInstruction(GroupDotOp dot, const SimtFacts &facts) {
-  const MatrixInstruction *own = findMatrixInstruction(dot.getInstruction());
-  ArrayRef<int64_t> accumulators = tileType(dot.getResult()).getShape();
+// One that adds up as `own` does, and takes weights as a left operand.
+static const MatrixInstruction *readingInstruction(const MatrixInstruction &own,
+                                                   ArrayRef<int64_t> accumulators,
+                                                   const SimtFacts &facts) {
   for (const std::string &name : facts.instructions) {
     const MatrixInstruction *found = findMatrixInstruction(name);
-    if (found && found->sharedB && takesElements(*found, own->aElement) && found->k == own->k &&
+    if (found && found->sharedB && takesElements(*found, own.aElement) && found->k == own.k &&
         found->n == accumulators[1] && accumulators[2] % found->m == 0 &&
-        weightsOperand(*own) == 0 && weightsOperand(*found) == 0 &&
-        found->layoutA().registerBits() == own->layoutA().registerBits() &&
-        !orderAlongK(dot).empty())
+        weightsOperand(*found) == 0 &&
+        found->layoutA().registerBits() == own.layoutA().registerBits())
       return found;
   }
   return nullptr;
+}
+
+const MatrixInstruction *readingInstruction(GroupDotOp dot, const SimtFacts &facts) {
+  const MatrixInstruction *own = findMatrixInstruction(dot.getInstruction());
+  if (weightsOperand(*own) != 0 || orderAlongK(dot).empty())
+    return nullptr;
+  return readingInstruction(*own, tileType(dot.getResult()).getShape(), facts);
+}
+
+const MatrixInstruction *readingInstruction(SplitDotOp dot, const SimtFacts &facts) {
+  ArrayRef<int64_t> accumulators = tileType(dot.getResult()).getShape();
+  if (accumulators[0] != 1 || orderAlongK(dot).empty())
+    return nullptr;
+  return readingInstruction(*findMatrixInstruction(dot.getInstruction()), accumulators, facts);
 }
 
 // None where the instruction's elements along K are not neighbours in the tile.
@@ -439,6 +460,19 @@ SmallVector<int64_t> orderAlongK(GroupDotOp dot) {
   for (auto [bit, to] : llvm::enumerate(bits))
     if (to < static_cast<int64_t>(order.size()))
       order[to] = static_cast<int64_t>(bit);
+  return llvm::is_contained(order, -1) ? SmallVector<int64_t>() : order;
+}
+
+// The instruction's elements come first, then the lowest bits that others have of neighbours.
+SmallVector<int64_t> orderAlongK(SplitDotOp dot) {
+  const SplitSimt lanes = splitSimt(dot);
+  SmallVector<int64_t> order(*llvm::max_element(lanes.depthBits) + 1, -1);
+  int64_t place = 0;
+  for (int64_t to : lanes.depthBits)
+    order[to] = place++;
+  for (int64_t to : lanes.moreBits)
+    if (to < static_cast<int64_t>(order.size()))
+      order[to] = place++;
   return llvm::is_contained(order, -1) ? SmallVector<int64_t>() : order;
 }
 
@@ -583,7 +617,7 @@ static Value multiply(OpBuilder &b, const Split &split, RankedTensorType type, V
   tile::DotOp dot = split.dot;
   if (!split.words) {
     auto made = SplitDotOp::create(b, dot.getLoc(), type, split.instruction->name, split.depth,
-                                   dot.getA(), dot.getB(), acc);
+                                   dot.getA(), dot.getB(), acc, /*reading=*/StringAttr());
     if (split.subgroups.beside > 1)
       made->setAttr(kBesideName, b.getI64IntegerAttr(split.subgroups.beside));
     return made;

@@ -30,7 +30,8 @@ bool multipliesGroups(tile::DotOp dot, const SimtFacts &facts);
 DepthTile depthTile(const SimtFacts &facts, MatrixElement element, bool groups);
 
 /// Where the operands and accumulators of such a matmul lie, and what each bit of the
-/// instruction's K is in the tile's.
+/// instruction's K is in the tile's. Where an instruction reads tokens in shared memory, it is that
+/// one, and a lies as the other one takes it.
 struct SplitSimt {
   const MatrixInstruction *instruction = nullptr;
   SimtLayout a, b, accumulators;
@@ -39,8 +40,8 @@ struct SplitSimt {
 };
 
 SplitSimt splitSimt(SplitDotOp dot);
-/// Of a sched.split_dot: how many subgroups share b's rows instead of K, as those of a
-/// sched.group_dot do.
+/// Of a sched.split_dot: how many subgroups, or groups of the lanes of an instruction that reads
+/// tokens, share b's rows instead of K, as those of a sched.group_dot do.
 inline constexpr llvm::StringLiteral kBesideName = "beside";
 int64_t besideOf(SplitDotOp dot);
 
@@ -63,6 +64,9 @@ GroupSimt groupSimt(GroupDotOp dot);
 /// tiles of b's rows. Null where the processor has none.
 const MatrixInstruction *readingInstruction(GroupDotOp dot, const SimtFacts &facts);
 llvm::SmallVector<int64_t> orderAlongK(GroupDotOp dot);
+/// The same of unquantized weights, which it takes as its left operand.
+const MatrixInstruction *readingInstruction(SplitDotOp dot, const SimtFacts &facts);
+llvm::SmallVector<int64_t> orderAlongK(SplitDotOp dot);
 
 /// Where several subgroups multiply the same tokens, each adds up some of these: its tokens, and
 /// sums [groups, tokens] as it makes them and as all of them use them.

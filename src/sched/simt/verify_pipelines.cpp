@@ -53,7 +53,10 @@ private:
         .Case([&](StageReadOp read) { return verifyRead(read); })
         .Case([&](StageDotOp dot) { return verifyDot(dot); })
         .Case([&](TileDotOp dot) { return verifyTileDot(dot); })
-        .Case([&](GroupDotOp dot) { return verifyGroupDot(dot); })
+        .Case([&](GroupDotOp dot) {
+          return verifyReading(dot, static_cast<int64_t>(dot.getBeside()));
+        })
+        .Case([&](SplitDotOp dot) { return verifyReading(dot, besideOf(dot)); })
         .Case([&](SettleOp settle) { return verifySettle(settle); })
         .Case([&](StageStoreOp put) { return verifyPut(put); })
         .Case([&](StageAccumulateOp add) { return verifyAdd(add); })
@@ -145,9 +148,11 @@ private:
 
   // A dot that reads the stage itself.
   static bool isReadByDot(StageReadOp op) {
-    auto dot = op->hasOneUse() ? dyn_cast<GroupDotOp>(*op->user_begin()) : GroupDotOp();
-    return dot && dot.getReading() && dot.getA() == op.getResult() &&
-           dot->getBlock() == op->getBlock();
+    Operation *dot = op->hasOneUse() ? *op->user_begin() : nullptr;
+    auto groups = dyn_cast_or_null<GroupDotOp>(dot);
+    auto split = dyn_cast_or_null<SplitDotOp>(dot);
+    return ((groups && groups.getReading()) || (split && split.getReading())) &&
+           dot->getOperand(0) == op.getResult() && dot->getBlock() == op->getBlock();
   }
 
   LogicalResult verifyRead(StageReadOp op) {
@@ -233,15 +238,15 @@ private:
   }
 
   // What reads tokens in shared memory finds them in its order.
-  LogicalResult verifyGroupDot(GroupDotOp op) {
+  template <class Op> LogicalResult verifyReading(Op op, int64_t beside) {
     if (!op.getReading())
       return success();
-    auto read = op.getA().getDefiningOp<StageReadOp>();
+    StageReadOp read = op.getA().template getDefiningOp<StageReadOp>();
     const MatrixInstruction *instruction = readingInstruction(op, facts_);
     bool fits = instruction && *op.getReading() == instruction->name && read && isReadByDot(read) &&
                 !read.getOrigin();
     fits =
-        fits && threads_ == instruction->lanes * static_cast<int64_t>(op.getBeside()) &&
+        fits && threads_ == instruction->lanes * beside &&
         llvm::equal(read.getPipeline().getDefiningOp<MakePipelineOp>().getOrder(), orderAlongK(op));
     if (fits)
       return success();

@@ -220,6 +220,7 @@ private:
 
   // distribute/split.cpp: matmuls of few rows
   LogicalResult emitSplitDot(SplitDotOp op);
+  LogicalResult emitReadingDot(SplitDotOp op);
   LogicalResult emitGroupDot(GroupDotOp op);
   GroupAccumulators accumulatorsOf(GroupDotOp op, GroupSums &sums, const GroupSimt &simt,
                                    Registers &registers);

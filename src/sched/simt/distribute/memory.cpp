@@ -263,7 +263,8 @@ TileLoad Distributor::loadOf(tile::LoadOp op) {
 bool isReadInTurn(Operation *load) {
   Operation *dot = load->hasOneUse() ? *load->user_begin() : nullptr;
   auto split = dyn_cast_or_null<SplitDotOp>(dot);
-  const bool reads = isa_and_nonnull<GroupDotOp>(dot) || (split && besideOf(split) > 1);
+  const bool reads =
+      isa_and_nonnull<GroupDotOp>(dot) || (split && (split.getReading() || besideOf(split) > 1));
   return reads && dot->getOperand(0) == load->getResult(0) && dot->getBlock() == load->getBlock();
 }
 

@@ -17,6 +17,16 @@ static int64_t spreadOver(ArrayRef<int64_t> bits, int64_t number) {
   return at;
 }
 
+// Elements along K at which the steps begin, step by step.
+static int64_t depthOf(const SplitSimt &lanes, int64_t step) {
+  const int64_t more = int64_t(1) << lanes.moreBits.size();
+  return step / more * lanes.a.atom(1) + spreadOver(lanes.moreBits, step % more);
+}
+
+static int64_t stepsOf(const SplitSimt &lanes) {
+  return lanes.a.repeats(1) << lanes.moreBits.size();
+}
+
 namespace {
 /// One operand's registers, and which of them make a fragment.
 struct SplitOperand {
@@ -42,6 +52,8 @@ struct SplitOperand {
 } // namespace
 
 LogicalResult Distributor::emitSplitDot(SplitDotOp op) {
+  if (op.getReading())
+    return emitReadingDot(op);
   SplitSimt lanes = splitSimt(op);
   const MatrixInstruction &instruction = *lanes.instruction;
   const bool inTurn = !registers_.contains(op.getA());
@@ -51,10 +63,9 @@ LogicalResult Distributor::emitSplitDot(SplitDotOp op) {
   SplitOperand left{a, lanes.a, instruction.layoutA(), 1},
       right{b, lanes.b, instruction.layoutB(), 0};
   const int64_t count = int64_t(1) << lanes.accumulators.registerBits().size();
-  const int64_t more = int64_t(1) << lanes.moreBits.size();
   auto shape = lanes.accumulators.shape();
-  for (int64_t step = 0; step < lanes.a.repeats(1) * more; ++step) {
-    const int64_t depth = step / more * lanes.a.atom(1) + spreadOver(lanes.moreBits, step % more);
+  for (int64_t step = 0; step < stepsOf(lanes); ++step) {
+    const int64_t depth = depthOf(lanes, step);
     for (int64_t m = 0; m < shape[1]; m += instruction.m) {
       Value rows = vectorFrom(inTurn ? tokensAt(tokens, left.numbersAt(lanes, m, depth))
                                      : left.at(lanes, m, depth));
@@ -67,6 +78,47 @@ LogicalResult Distributor::emitSplitDot(SplitDotOp op) {
       }
     }
   }
+  registers_[op.getResult()] = std::move(acc);
+  return success();
+}
+
+// Where elements along K that lie side by side in a stage's order begin, which a step multiplies.
+static int64_t stepByte(const PipelineBuffer &pipeline, int64_t element, int64_t bytes) {
+  const int64_t byte = element * bytes;
+  return byte / pipeline.rowBytes * pipeline.panelBytes + byte % pipeline.rowBytes;
+}
+
+// Of tokens in a stage. All steps of all weights are started before the first one is waited for.
+LogicalResult Distributor::emitReadingDot(SplitDotOp op) {
+  const SplitSimt lanes = splitSimt(op);
+  const MatrixInstruction &instruction = *lanes.instruction;
+  auto read = op.getA().getDefiningOp<StageReadOp>();
+  const PipelineBuffer &pipeline = pipelines_.find(read.getPipeline().getDefiningOp())->second;
+  const Registers b = clearedBeyond(op.getB(), 1);
+  const SplitOperand left{b, lanes.b, instruction.layoutA(), 1};
+  Registers acc = registersOf(op.getAcc());
+  const int64_t count = int64_t(1) << lanes.accumulators.registerBits().size(),
+                bytes = elementBytes(cast<RankedTensorType>(op.getA().getType()).getElementType());
+  Value tokens = stageByte(pipeline, read.getStage());
+  SmallVector<std::pair<int64_t, SmallVector<Value>>>
+      products; // accumulators, weights step by step
+  for (int64_t n = 0; n < lanes.accumulators.shape()[2]; n += lanes.accumulators.atom(2)) {
+    auto &[first, weights] = products.emplace_back(lanes.accumulators.registerAt({0, 0, n}), 0);
+    for (int64_t step = 0; step < stepsOf(lanes); ++step)
+      weights.push_back(pinned(left.at(lanes, n, depthOf(lanes, step))));
+    llvm::copy(scalarsOf(pinned(ArrayRef<Value>(acc).slice(first, count)), count),
+               acc.begin() + first);
+  }
+  MatrixFenceOp::create(b_, loc_);
+  for (auto &[first, weights] : products) {
+    Value sum = vectorFrom(ArrayRef<Value>(acc).slice(first, count));
+    for (auto [step, each] : llvm::enumerate(weights))
+      sum = MatrixTileAsyncOp::create(
+          b_, loc_, instruction.name, each, tokens, /*panel=*/0, sum, /*transpose_b=*/true,
+          stepByte(pipeline, static_cast<int64_t>(step) * instruction.k, bytes));
+    llvm::copy(scalarsOf(sum, count), acc.begin() + first);
+  }
+  waitForAccumulators(lanes.accumulators, acc, /*pending=*/0, /*commit=*/true);
   registers_[op.getResult()] = std::move(acc);
   return success();
 }
@@ -167,12 +219,6 @@ SmallVector<Value> Distributor::tokensAt(SharedRead &read, ArrayRef<int64_t> num
   });
   step_ = {};
   return values;
-}
-
-// Elements along K at which the steps of a group begin, step by step.
-static int64_t depthOf(const SplitSimt &lanes, int64_t step) {
-  const int64_t more = int64_t(1) << lanes.moreBits.size();
-  return step / more * lanes.a.atom(1) + spreadOver(lanes.moreBits, step % more);
 }
 
 // Steps of one group, which follow one another, since the lowest bits are those within it.
@@ -307,12 +353,10 @@ Value Distributor::startGroup(GroupAccumulators &accumulators, int64_t first, in
   Value sum = arith::ConstantOp::create(b_, loc_, b_.getZeroAttr(type));
   MatrixFenceOp::create(b_, loc_);
   for (auto [step, each] : llvm::enumerate(weights)) {
-    const int64_t byte = depthOf(simt.split, first + static_cast<int64_t>(step)) *
-                         elementBytes(getElementTypeOrSelf(each.getType()));
-    const int64_t row = pipeline.rowBytes;
+    const int64_t byte = stepByte(pipeline, depthOf(simt.split, first + static_cast<int64_t>(step)),
+                                  elementBytes(getElementTypeOrSelf(each.getType())));
     sum = MatrixTileAsyncOp::create(b_, loc_, instruction.name, each, tokens, /*panel=*/0, sum,
-                                    /*transpose_b=*/true,
-                                    byte / row * pipeline.panelBytes + byte % row);
+                                    /*transpose_b=*/true, byte);
   }
   return MatrixWaitOp::create(b_, loc_, INT32_MAX, /*commit=*/true, sum);
 }

@@ -47,7 +47,7 @@ struct TargetProfile {
   // words.
   sched::DepthTile unquantizedTile, wordsTile;
   int64_t programBlocks = 1; // thread blocks of one program that can share K, at most
-  // Tiles of more tokens beside words multiply by instructions that read tokens in shared memory
+  // Tiles of more tokens multiply by instructions that read tokens in shared memory
   // (sched::kReadingGroups).
   bool readsTokens = false;
 };

@@ -194,7 +194,10 @@ TEST(SharedDepth, GivesTokensThatInstructionsReadWideTiles) {
       << "programs enough need no other blocks";
   EXPECT_EQ(readingTileOf(q4_k, 4096, 14336), "64x64 share_blocks=8 reading_groups=1")
       << "shares in blocks take no wider tile";
-  EXPECT_EQ(readingTileOf(kernel::F16, 28672, 4096), "64x128") << "words alone";
+  for (kernel::Element weights : {kernel::F16, kernel::BF16}) {
+    EXPECT_EQ(readingTileOf(weights, 28672, 4096), "64x128 reading_groups=1");
+    EXPECT_EQ(readingTileOf(weights, 4096, 14336), "64x128 share_blocks=8 reading_groups=1");
+  }
   EXPECT_EQ(readingTileOf(kernel::block("q8_0"), 28672, 1280), "") << "short rows";
 }
 

@@ -68,7 +68,7 @@ bool readsWords(const kernels::Gemm &p) {
 // 33 and 26, 29 and 26). Unquantized weights leave registers for more columns.
 //
 // Instructions that read tokens in shared memory pay from 33 tokens on (28672 x 4096 of Q4_K, 64
-// tokens: 88 us against 124; a whole 8B step of 32 tokens is 10 % slower by them). They take 128
+// tokens: 88 us against 124; a whole 8B step of 32 tokens is 10 % slower by them). Words take 128
 // columns where each program has all shares (us in tiles of 128 and 64 columns in a plan: 28672 x
 // 4096 97 and 112, 128256 x 4096 358 and 429), and 64 where shares have blocks of their own (4096 x
 // 14336: 82 and 76). Of tiles from the same number of tokens on, the last one that fits is taken.
@@ -83,7 +83,8 @@ static constexpr TokenTile kTokenTiles[] = {{9, kManyTokens, 128},
                                             {33, 64, 64, TokenTile::Words},
                                             {33, 64, 64, TokenTile::Words, true},
                                             {33, 64, 128, TokenTile::Words, true},
-                                            {33, 64, 128, TokenTile::Unquantized}};
+                                            {33, 64, 128, TokenTile::Unquantized},
+                                            {33, 64, 128, TokenTile::Unquantized, true}};
 static constexpr int64_t kEnoughPrograms = 192;
 
 static bool isFor(const TokenTile &tile, bool words, bool reads) {

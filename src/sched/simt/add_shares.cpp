@@ -23,8 +23,8 @@ constexpr int64_t kFewSums = 4096, kFewColumns = 64;
 
 // Where an instruction reads tokens in shared memory: groups of its lanes in a thread block, whose
 // rows of weights lie side by side, and tokens of a tile that leaves registers for three such
-// groups of a multiprocessor, else for two.
-constexpr int64_t kMostReaders = 2, kFewTokensOfReaders = 32;
+// groups of a multiprocessor, else for two. Unquantized weights leave them for four.
+constexpr int64_t kMostReaders = 2, kFewTokensOfReaders = 32, kUnquantizedReaders = 4;
 // Bytes of a row of a pipeline that it can read.
 constexpr int64_t kReadRow = 128;
 
@@ -100,7 +100,9 @@ int64_t residentBlocks(Shares &s) {
   const RankedTensorType sums = tileType(s.outer.getResult(0));
   if (!s.reads)
     return sums.getNumElements() <= kFewSums && sums.getDimSize(1) <= kFewColumns ? 3 : 0;
-  const int64_t groups = sums.getDimSize(0) <= kFewTokensOfReaders ? 3 : 2;
+  const int64_t groups = isa<SplitDotOp>(s.dot)                      ? kUnquantizedReaders
+                         : sums.getDimSize(0) <= kFewTokensOfReaders ? 3
+                                                                     : 2;
   return groups / s.readers;
 }
 

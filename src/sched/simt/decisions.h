@@ -21,8 +21,8 @@ inline constexpr int64_t kFewestThreads = 32;
 /// Blocks of a program that have one share of K each, of a matmul that adds up so many shares
 /// (add_shares).
 inline constexpr llvm::StringLiteral kShareBlocks = "share_blocks";
-/// 1: a matmul by groups that adds up shares multiplies by an instruction that reads tokens in
-/// shared memory, where the processor has one for its tile (readingInstruction).
+/// 1: a matmul that adds up shares multiplies by an instruction that reads tokens in shared memory,
+/// where the processor has one for its tile (readingInstruction).
 inline constexpr llvm::StringLiteral kReadingGroups = "reading_groups";
 
 /// The kernel's decision of that name, or `otherwise`.

@@ -200,17 +200,19 @@ std::vector<Way> waysOf(int64_t shares) {
 // The same shares of K, which subgroups have side by side, or for more tokens a thread block in
 // turn, or blocks one each.
 TEST_P(SharedDepthInTurn, AddsTheSameShares) {
-  constexpr int64_t kStep = 512, kColumns = 72;
+  // Unquantized weights' units fill two panels of 128 bytes.
+  const int64_t kStep = wordsOf(weights()) ? 512 : 1024, kDepth = wordsOf(weights()) ? 1536 : 2048;
+  constexpr int64_t kColumns = 72;
   KernelCase c = sharedCase(weights(), 16, kStep), turns = c;
   Scheduled s(c, processor());
   const int64_t unit = unitOf(weights(), processor(), kStep),
                 shares = std::min<int64_t>(8, kStep / unit);
   turns.settings["block_k"] = std::to_string(unit);
   turns.settings["shares"] = std::to_string(shares);
-  turns.settings["k"] = c.settings["k"] = std::to_string(3 * kStep);
+  turns.settings["k"] = c.settings["k"] = std::to_string(kDepth);
   Random random(11);
   auto arguments =
-      makeArguments(s.plain(), c.views, {{"M", 35}, {"N", kColumns}, {"K", 3 * kStep}}, 0, random);
+      makeArguments(s.plain(), c.views, {{"M", 35}, {"N", kColumns}, {"K", kDepth}}, 0, random);
   const std::vector<uint8_t> all = s.run(arguments);
   for (auto [rows, columns, asyncCopies, blocks, reads] : waysOf(shares)) {
     if (asyncCopies && !processor().empty())

@@ -541,7 +541,7 @@ namespace {
 struct Combined {
   PartitionLayout layout;
   PartitionViews states; // of its rows; listed: its slots from that of `start` on
-  Scalar start, end;     // positions
+  Scalar held;           // one past its last partition, counted as `states` are
   Scalar head, rows;
   Operand column; // the first of this program's columns of a value
 };
@@ -572,34 +572,63 @@ static OnlineSoftmax stateInSlots(const Attention &p, const Combined &c, const S
   return {reshape(high, {rows, 1}), reshape(total, {rows, 1}), reshape(acc, {rows, valueDimOf(p)})};
 }
 
-// Of the partitions from position `at` on that are read together: those at or after the end are of
-// no keys, which changes no bit but the sign of zeros.
-static std::vector<OnlineSoftmax> statesFrom(KernelBuilder &k, const Attention &p,
-                                             const Combined &c, const Scalar &at) {
-  const bool listed = c.layout == PartitionLayout::Listed;
-  Scalar first = floorDiv(listed ? at - convert(c.start, Index) : at, partitionKeys(p));
-  auto state = [&](const Scalar &partition) {
-    return listed ? stateInSlots(p, c, partition) : stateOfPartition(p, c, partition);
-  };
-  std::vector<OnlineSoftmax> states = {state(first)};
-  for (int64_t i = 1; i < p.combinePartitions; ++i) {
-    OnlineSoftmax next = state(first + i);
-    Scalar held = convert(at, I32) + i * partitionKeys(p) < c.end;
-    next.high = select(held, next.high, emptySoftmax(k, p).high);
-    states.push_back(next);
-  }
-  return states;
+// Partitions that a program reads before it combines any: of a single row of one head.
+static int64_t readTogether(const Attention &p) {
+  return rowsOf(p) == 1 ? p.combinePartitions : 1;
 }
 
-// The slots of the query tile's partitions in [start, end).
-static PartitionViews slotsOf(KernelBuilder &k, const Attention &p, const Block &b,
-                              const View &list, const Scalar &start, const Scalar &end,
-                              const PartitionViews &partitions) {
+// The state of all keys of the partitions from `first` on that are read together. Those that are
+// not held are of no keys, and add exact zeros.
+static OnlineSoftmax stateOfSeveral(KernelBuilder &k, const Attention &p, const Combined &c,
+                                    const Scalar &first) {
+  const int64_t count = readTogether(p);
+  const bool listed = c.layout == PartitionLayout::Listed;
+  auto read = [&](const View &view, int64_t columns, std::initializer_list<Operand> column) {
+    std::vector<Operand> at =
+        listed ? std::vector<Operand>{first, c.head} : std::vector<Operand>{0, c.head, first};
+    std::vector<int64_t> shape =
+        listed ? std::vector<int64_t>{count, 1} : std::vector<int64_t>{1, 1, count};
+    at.insert(at.end(), column);
+    shape.insert(shape.end(), column.size(), columns);
+    return reshape(load(view, at, shape), {count, columns});
+  };
+  // All of it is asked for before any is waited for.
+  Tile highs = read(c.states.high, 1, {}), totals = read(c.states.total, 1, {}),
+       accs = read(c.states.acc, valueDimOf(p), {c.column});
+  Tile held = k.iota({count, 1}, 0) + convert(first, I32) < c.held;
+  highs = select(held, highs, std::numeric_limits<float>::lowest());
+  Tile high = reduceMaxAnyNan(highs, 0), weights = exp(highs - high);
+  return {high, reduceSum(totals * weights, 0), reduceSum(accs * weights, 0)};
+}
+
+// The state of the partition `first`, or of the several from there on.
+static OnlineSoftmax stateFrom(KernelBuilder &k, const Attention &p, const Combined &c,
+                               const Scalar &first) {
+  if (readTogether(p) > 1)
+    return stateOfSeveral(k, p, c, first);
+  return c.layout == PartitionLayout::Listed ? stateInSlots(p, c, first)
+                                             : stateOfPartition(p, c, first);
+}
+
+// The slots of the query tile's partitions in [start, end): the states, and how many are held.
+static void takeSlots(KernelBuilder &k, const Attention &p, const Block &b, const View &list,
+                      const PartitionRange &keys, const PartitionViews &partitions, Combined &c) {
   Scalar base = loadScalar(list, {k.programId(0), kBaseColumn});
-  Scalar first = floorDiv(start, partitionKeys(p));
-  Scalar held = floorDiv(end + (partitionKeys(p) - 1), partitionKeys(p)) - first;
+  Scalar first = floorDiv(keys.start, partitionKeys(p));
+  c.held = floorDiv(keys.end + (partitionKeys(p) - 1), partitionKeys(p)) - first;
   Scalar slot = max(convert(base, Index) + convert(first, Index) * b.rows, 0);
-  return slotsFrom(p, slot, convert(held, Index) * b.rows, partitions);
+  c.states = slotsFrom(p, slot, convert(c.held, Index) * b.rows, partitions);
+}
+
+// The same of partitions by token.
+static void takeByToken(const Attention &p, const Block &b, const PartitionRange &keys,
+                        const PartitionViews &partitions, Combined &c) {
+  Scalar held = partitions.high.dim(2);
+  if (readTogether(p) > 1) { // what follows is not written
+    c.held = floorDiv(keys.end + (partitionKeys(p) - 1), partitionKeys(p));
+    held = convert(c.held, Index);
+  }
+  c.states = rowsOf(p, b, b.rows, held, partitions);
 }
 
 static void combineBy(KernelBuilder &k, const Attention &p, PartitionLayout layout) {
@@ -621,25 +650,26 @@ static void combineBy(KernelBuilder &k, const Attention &p, PartitionLayout layo
   if (!whole)
     out.column = k.programId(2) * part.valueDim;
   Block b = loadBlock(k, v);
-  Scalar start = startOfKeys(k, p, v, b, partitionKeys(p)), end = endOfKeys(p, v, b);
-  Combined c{layout, {}, start, end, b.head, b.rows, out.column};
-  if (listed) {
-    c.states = slotsOf(k, p, b, *list, start, end, partitions);
-  } else {
-    Scalar held = partitions.high.dim(2);
-    if (p.combinePartitions > 1) // what follows is not written
-      held = convert(floorDiv(end + (partitionKeys(p) - 1), partitionKeys(p)), Index);
-    c.states = rowsOf(p, b, b.rows, held, partitions);
-  }
-  auto combine = [&](Scalar at, OnlineSoftmax softmax) {
+  PartitionRange keys{startOfKeys(k, p, v, b, partitionKeys(p)), endOfKeys(p, v, b)};
+  Combined c{layout, {}, {}, b.head, b.rows, out.column};
+  if (listed)
+    takeSlots(k, p, b, *list, keys, partitions, c);
+  else
+    takeByToken(p, b, keys, partitions, c);
+  auto combine = [&](const Scalar &first, const OnlineSoftmax &softmax) {
     c.head = b.head * p.groupHeads;
-    for (const OnlineSoftmax &next : statesFrom(k, part, c, at))
-      softmax = combined(softmax, next);
-    return softmax;
+    return combined(softmax, stateFrom(k, part, c, first));
   };
+  const OnlineSoftmax none = emptySoftmax(k, part);
+  const int64_t together = readTogether(p);
+  if (listed)
+    return storeResult(p, b, out,
+                       softmaxLoop(k, k.constant(I32, 0), c.held, together, none, combine));
   storeResult(p, b, out,
-              softmaxLoop(k, start, end, p.combinePartitions * partitionKeys(p),
-                          emptySoftmax(k, part), combine));
+              softmaxLoop(k, keys.start, keys.end, together * partitionKeys(p), none,
+                          [&](Scalar at, const OnlineSoftmax &softmax) {
+                            return combine(floorDiv(at, partitionKeys(p)), softmax);
+                          }));
 }
 
 void attentionCombine(KernelBuilder &k, const Attention &p) {
@@ -673,6 +703,9 @@ void visitFields(Attention &p, FieldVisitor &visitor) {
   visitor.integer("short_step", p.shortStep, 0, kMaxBlock, "keys of a last step; 0: a step's");
   visitor.integer("partition_steps", p.partitionSteps, 0, kMaxBlock,
                   "steps of a split-KV partition; 0: all, or one");
+  visitor.integer(
+      "most_partitions", p.mostPartitions, 0, kMaxBlock,
+      "partitions of a sequence in ragged batches, which are longer then; 0: any number");
   visitor.integer("combine_partitions", p.combinePartitions, 1, kMaxCombined,
                   "partitions that attention_combine reads together");
   visitor.integer("combine_columns", p.combineColumns, 0, kMaxBlock,

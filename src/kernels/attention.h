@@ -60,7 +60,8 @@ struct Attention {
   int64_t shortStep = 0;
   // Steps of a partition; 0: one partition in attention, one step in the other two kernels.
   int64_t partitionSteps = 0;
-  // Partitions whose states attentionCombine reads before it combines any: one wait for all.
+  // Partitions of a single row of one head whose states attentionCombine reads before it combines
+  // any: one wait for all, and a sum over them.
   int64_t combinePartitions = 1;
   // Columns of a value that a program of attentionCombine has, by grid z; 0: all.
   int64_t combineColumns = 0;

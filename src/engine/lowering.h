@@ -127,10 +127,11 @@ private:
   Result<Steps> attendWhole(const Attend &a, const kernels::Attention &p);
   Result<Steps> attendSingle(const Attend &a);
   Result<Steps> attendListed(const Attend &a, const kernels::Attention &whole,
-                             const BoundView &list);
+                             const kernels::Attention &p, const BoundView &list);
   Result<Steps> attendPartitions(const Attend &a, kernels::Attention p,
                                  const std::vector<BoundArgument> &sums,
                                  const std::vector<BoundArgument> &list);
+  bool listsSuch(const kernels::Attention &p, bool firstGroup);
   std::optional<BoundView> partitionList(const Attend &a, const kernels::Attention &p);
   std::vector<BoundArgument>
   allocatePartitions(const Attend &a, const std::pair<plan::Expr, std::vector<plan::Expr>> &places,
@@ -230,6 +231,8 @@ private:
   std::map<MBucket, std::set<std::string>> activations_; // formats that meet weights
   // How far attention over each page table looks back at most.
   std::map<std::string, int64_t, std::less<>> lookBacks_;
+  // Most partitions of a sequence in lists of the first KV cache group, 0: any number.
+  std::optional<int64_t> mostPartitions_;
 };
 
 } // namespace sinter::engine

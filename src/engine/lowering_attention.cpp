@@ -160,6 +160,9 @@ void Lowering::setPartitionCosts(const Attend &a, const kernels::Attention &p, S
   Expr partitions =
       plan::add(extentOf(a.op.getQuery().getType(), 0),
                 plan::ceilDiv(symbolOf(graph::SymbolRole::KeysHeld), Expr(partitionKeys(p))));
+  if (p.mostPartitions)
+    partitions = plan::minOf(
+        partitions, plan::mul(extentOf(a.op.getQuery().getType(), 0), Expr(p.mostPartitions)));
   Expr numbers = plan::mul(partitions, Expr(p.kvHeads * p.groupHeads * (valueDimOf(a.shape) + 2)));
   Expr bytes = plan::mul(numbers, Expr(int64_t(sizeof(float))));
   Expr out = bytesOf(cast<RankedTensorType>(a.result.getType()));
@@ -209,8 +212,23 @@ Expr Lowering::symbolOf(contract::Symbol symbol) {
   return plan::symbol(found->second);
 }
 
-// The runtime's list of the operation's partitions; none where it makes no such list. All lists of
-// a plan are of partitions of equally many keys.
+// Whether the runtime's list of a KV cache group is of such partitions. All lists of a plan are of
+// partitions of equally many keys, but that those of the first group may grow with sequences.
+bool Lowering::listsSuch(const kernels::Attention &p, bool firstGroup) {
+  const int64_t most = firstGroup ? mostPartitions_.value_or(p.mostPartitions) : 0;
+  if (most != p.mostPartitions)
+    return false;
+  if (firstGroup)
+    mostPartitions_ = most;
+  const auto states = [&](const contract::PropertyRow &row, int64_t value) {
+    return plan_.properties.try_emplace(row.name, value).first->second == value;
+  };
+  return states(contract::kPartitionKeys, partitionKeys(p)) &&
+         (!p.mostPartitions || (states(contract::kMostPartitions, p.mostPartitions) &&
+                                states(contract::kPartitionStep, stepKeys(p))));
+}
+
+// The runtime's list of the operation's partitions; none where it makes no such list.
 std::optional<BoundView> Lowering::partitionList(const Attend &a, const kernels::Attention &p) {
   const auto group = llvm::find_if(contract::kKvGroups, [&](const contract::KvGroup &each) {
     return a.pageTable == contract::rowOf(each.pageTable).name;
@@ -220,8 +238,7 @@ std::optional<BoundView> Lowering::partitionList(const Attend &a, const kernels:
   if (!options_.listsPartitions || !hasPhase_ || group == contract::kKvGroups.end() ||
       (!ofTokens && !ofLogits))
     return std::nullopt;
-  const int64_t keys = partitionKeys(p);
-  if (plan_.properties.try_emplace(contract::kPartitionKeys.name, keys).first->second != keys)
+  if (!listsSuch(p, group == contract::kKvGroups.begin()))
     return std::nullopt;
   const std::string name =
       contract::rowOf(ofTokens ? group->partitions : group->logitPartitions).name;
@@ -238,8 +255,7 @@ std::optional<BoundView> Lowering::partitionList(const Attend &a, const kernels:
 // A step's partitions side by side, as many programs as there are; a single one as any rows. Sums
 // take memory by the partitions of all sequences, however long the longest is.
 Result<Lowering::Steps> Lowering::attendListed(const Attend &a, const kernels::Attention &whole,
-                                               const BoundView &list) {
-  const kernels::Attention p = partitioned(whole);
+                                               const kernels::Attention &p, const BoundView &list) {
   const Expr several = flagOf(minus(
       plan::ceilDiv(symbolOf(graph::SymbolRole::LongestContext), Expr(partitionKeys(p))), Expr(1)));
   const std::vector<BoundArgument> sums =
@@ -257,8 +273,9 @@ Result<Lowering::Steps> Lowering::attendSingle(const Attend &a) {
   kernels::Attention whole = attentionOf(a, MBucket::One), p = partitioned(whole);
   if (!roles_.contains(graph::SymbolRole::LongestContext))
     return attendWhole(a, whole);
-  if (const std::optional<BoundView> list = partitionList(a, p))
-    return attendListed(a, whole, *list);
+  const kernels::Attention longer = lengthened(p, options_.profile);
+  if (const std::optional<BoundView> list = partitionList(a, longer))
+    return attendListed(a, whole, longer, *list);
   Expr partitions =
       plan::ceilDiv(symbolOf(graph::SymbolRole::LongestContext), Expr(partitionKeys(p)));
   Expr tokens = extentOf(a.op.getQuery().getType(), 0);

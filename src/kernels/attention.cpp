@@ -383,6 +383,22 @@ static PartitionRange rangeOf(KernelBuilder &k, const Attention &p, const RowVie
           min(endOfKeys(p, v, b), convert(from, I32) + partitionKeys(p))};
 }
 
+// Positions of a listed partition of a query tile whose keys end there.
+static Scalar keysOfListed(KernelBuilder &k, const Attention &p, const Scalar &end) {
+  Scalar least = k.constant(I32, partitionKeys(p));
+  if (!p.mostPartitions || looksBackLess(p))
+    return least;
+  return max(ceilDiv(end, p.mostPartitions * stepKeys(p)) * stepKeys(p), least);
+}
+
+// The same of a listed partition.
+static PartitionRange rangeOfListed(KernelBuilder &k, const Attention &p, const RowViews &v,
+                                    const Block &b, const Scalar &from) {
+  Scalar end = endOfKeys(p, v, b);
+  return {max(startOfKeys(k, p, v, b, stepKeys(p)), convert(from, I32)),
+          min(end, convert(from, I32) + keysOfListed(k, p, end))};
+}
+
 // With one more score a row, which has no value.
 static OnlineSoftmax withSinks(const OnlineSoftmax &softmax, const Tile &sinks) {
   Tile high = max(softmax.high, sinks), shrink = exp(softmax.high - high);
@@ -517,7 +533,8 @@ static void partitionsBy(KernelBuilder &k, const Attention &p, PartitionLayout l
   Block b = loadBlock(k, v.rows, /*axis=*/listed ? 0 : 2);
   Scalar id = k.programId(0);
   Scalar from = listed ? loadScalar(v.rows.blocks, {id, kPositionColumn}) : id * partitionKeys(p);
-  PartitionRange range = rangeOf(k, p, v.rows, b, from);
+  PartitionRange range =
+      listed ? rangeOfListed(k, p, v.rows, b, from) : rangeOf(k, p, v.rows, b, from);
   Queries q = loadQueries(k, p, v, b, scale);
   OnlineSoftmax softmax = softmaxOfKeys(k, p, v, b, q, range.start, range.end);
   // Nobody reads the state of a partition without keys.
@@ -614,8 +631,8 @@ static OnlineSoftmax stateFrom(KernelBuilder &k, const Attention &p, const Combi
 static void takeSlots(KernelBuilder &k, const Attention &p, const Block &b, const View &list,
                       const PartitionRange &keys, const PartitionViews &partitions, Combined &c) {
   Scalar base = loadScalar(list, {k.programId(0), kBaseColumn});
-  Scalar first = floorDiv(keys.start, partitionKeys(p));
-  c.held = floorDiv(keys.end + (partitionKeys(p) - 1), partitionKeys(p)) - first;
+  Scalar each = keysOfListed(k, p, keys.end), first = floorDiv(keys.start, each);
+  c.held = ceilDiv(keys.end, each) - first;
   Scalar slot = max(convert(base, Index) + convert(first, Index) * b.rows, 0);
   c.states = slotsFrom(p, slot, convert(c.held, Index) * b.rows, partitions);
 }

@@ -60,6 +60,10 @@ struct Attention {
   int64_t shortStep = 0;
   // Steps of a partition; 0: one partition in attention, one step in the other two kernels.
   int64_t partitionSteps = 0;
+  // Ragged batches without window and chunk: a query tile whose last row sees more positions than
+  // so many partitions hold has longer ones, of ceil(positions / (mostPartitions * step)) steps. 0:
+  // it has not.
+  int64_t mostPartitions = 0;
   // Partitions of a single row of one head whose states attentionCombine reads before it combines
   // any: one wait for all, and a sum over them.
   int64_t combinePartitions = 1;

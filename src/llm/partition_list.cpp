@@ -24,8 +24,14 @@ static std::vector<Tile> tilesOf(std::span<const int32_t> numbers) {
   return tiles;
 }
 
+int64_t partitionKeys(const PartitionRules &rules, int64_t seen) {
+  const int64_t steps = (seen + rules.step - 1) / rules.step,
+                stepsOfEach = steps / rules.most + (steps % rules.most != 0);
+  return std::max(rules.keys, stepsOfEach * rules.step);
+}
+
 void listPartitions(const TileRows &rows, const PartitionRules &rules, std::vector<int32_t> &list) {
-  SINTER_CHECK(rules.keys >= 1);
+  SINTER_CHECK(rules.keys >= 1 && rules.most >= 1 && rules.step >= 1);
   const std::vector<Tile> tiles = tilesOf(rows.tiles);
   std::vector<int64_t> bases; // of each tile, its first slot if its sequence's first key had one
   int64_t slot = 0;
@@ -33,9 +39,12 @@ void listPartitions(const TileRows &rows, const PartitionRules &rules, std::vect
   for (const Tile &tile : tiles) {
     const int64_t position = rows.positions[static_cast<size_t>(tile.first)],
                   length = rows.lengths[static_cast<size_t>(tile.sequence)];
-    const int64_t first = position > rules.lookBack ? (position - rules.lookBack) / rules.keys : 0;
+    const size_t last = static_cast<size_t>(std::max(tile.first, tile.first + tile.rows - 1));
+    const int64_t keys =
+        partitionKeys(rules, std::min<int64_t>(length, int64_t{rows.positions[last]} + 1));
+    const int64_t first = position > rules.lookBack ? (position - rules.lookBack) / keys : 0;
     bases.push_back(slot - first * tile.rows);
-    for (int64_t from = first * rules.keys; from < length; from += rules.keys, slot += tile.rows)
+    for (int64_t from = first * keys; from < length; from += keys, slot += tile.rows)
       list.insert(list.end(), {tile.sequence, tile.first, tile.rows, static_cast<int32_t>(from),
                                static_cast<int32_t>(slot), 0});
   }

@@ -14,7 +14,12 @@ struct PartitionRules {
   int64_t keys = 1; // positions of a partition; at least 1
   // Positions before a row's own that it reads at most.
   int64_t lookBack = std::numeric_limits<int64_t>::max();
+  // A row that sees more positions than `most` such partitions hold has longer ones, of whole steps
+  // of `step` positions (contract::kMostPartitions).
+  int64_t most = std::numeric_limits<int64_t>::max(), step = 1;
 };
+// Positions of a partition of a row that sees so many.
+int64_t partitionKeys(const PartitionRules &rules, int64_t seen);
 
 // Query tiles as a step has them.
 struct TileRows {

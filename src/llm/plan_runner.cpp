@@ -99,6 +99,11 @@ void PlanRunner::readPartitions() {
     if (const auto back = plan_->properties.find(group.lookBack.name);
         back != plan_->properties.end())
       rules.lookBack = back->second;
+    if (const auto most = plan_->properties.find(contract::kMostPartitions.name);
+        most != plan_->properties.end() && partitionRules_.empty()) { // of the first group
+      rules.most = most->second;
+      rules.step = plan_->properties.at(contract::kPartitionStep.name);
+    }
     partitionRules_.push_back(rules);
   }
 }

@@ -165,6 +165,12 @@ bool hasInput(const plan::Plan &plan, const TensorRow &row) {
 // Nothing says what lists are of, or how long, without the property and the symbol.
 static Result<void> checkPartitions(const plan::Plan &plan) {
   SINTER_TRY(checkOptionalProperty(plan, kPartitionKeys));
+  for (const auto &[row, other] :
+       {std::pair{kMostPartitions, kPartitionStep}, std::pair{kPartitionStep, kMostPartitions}}) {
+    SINTER_TRY(checkOptionalProperty(plan, row));
+    if (plan.properties.contains(row.name))
+      SINTER_TRY(checkProperty(plan, other));
+  }
   for (const KvGroup &group : kKvGroups)
     for (const Input list : {group.partitions, group.logitPartitions}) {
       if (!hasInput(plan, rowOf(list)))

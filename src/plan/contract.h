@@ -117,6 +117,10 @@ inline constexpr PropertyRow kChunkRows = {"chunk_rows", 1, 128};
 inline constexpr PropertyRow kBothWays = {"both_ways", 0, 1};
 // Positions of a split-KV partition; of plans that have lists of partitions.
 inline constexpr PropertyRow kPartitionKeys = {"partition_keys", 1, INT32_MAX};
+// Of such plans, in the first KV cache group: a query tile whose last row is at position n - 1 has
+// longer ones, of ceil(n / (most * step)) * step positions, where that is more. Absent: it has not.
+inline constexpr PropertyRow kMostPartitions = {"most_partitions", 1, INT32_MAX};
+inline constexpr PropertyRow kPartitionStep = {"partition_step", 1, INT32_MAX};
 // Logits of each row that a plan gives apart, the largest first. Absent where the host reads all
 // logits in place.
 inline constexpr PropertyRow kTopCount = {"top_count", 1, 1 << 14};

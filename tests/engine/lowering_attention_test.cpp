@@ -131,6 +131,8 @@ TEST(LoweringAttention, PipelinesOfDecodeTakeRowsOfAWholeGroup) {
     for (const auto *launch : {&std::get<plan::Launch>(several.thenSteps.at(0).op), &whole})
       EXPECT_EQ(lowered.kernelText(*launch).find("tensor<64x32xf32>") != std::string::npos,
                 pipelines);
+    // 64 rows of 2 heads: partitions of both heads fill a device.
+    EXPECT_EQ(lowered.plan().properties.count("most_partitions"), pipelines ? 1 : 0);
     // What combines has the one row of a decode token.
     EXPECT_EQ(lowered.kernelText(std::get<plan::Launch>(several.thenSteps.at(1).op)).find("<64x"),
               std::string::npos);

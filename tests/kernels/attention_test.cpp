@@ -157,12 +157,15 @@ struct Batch {
 
   // The partitions of all query tiles, those that begin before `firstSeen` of a tile left out, and
   // a row that is not used; the number of slots.
-  int64_t list(int64_t keys, const std::function<int64_t(int64_t tile)> &firstSeen) {
+  int64_t list(int64_t least, const std::function<int64_t(int64_t tile)> &firstSeen,
+               int64_t most = INT32_MAX) {
     int64_t slots = 0;
     partitions.clear();
     std::vector<int64_t> bases;
     for (size_t tile = 0; tile < blocks.size() / 3; ++tile) {
       const int32_t *block = &blocks[tile * 3];
+      const int64_t step = most * kPageRows, length = positions[block[1] + block[2] - 1] + 1;
+      const int64_t keys = std::max(least, (length + step - 1) / step * kPageRows);
       const int64_t first = firstSeen(tile) / keys;
       bases.push_back(slots - first * block[2]);
       for (int64_t from = first * keys; from < lengths[block[0]]; from += keys, slots += block[2])
@@ -183,12 +186,19 @@ struct Batch {
     const bool windowed = numberOf(settings, "chunk", 0) == 0 &&
                           (causal == settings.end() || causal->second == "true");
     const int64_t back = windowed ? numberOf(settings, "window", 0) : 0;
-    const int64_t slots = list(keys, [&](int64_t tile) {
-      return back ? std::max<int64_t>(0, positions[blocks[tile * 3 + 1]] - back + 1) : 0;
-    });
+    runListed(settings, list(keys, [&](int64_t tile) {
+                return back ? std::max<int64_t>(0, positions[blocks[tile * 3 + 1]] - back + 1) : 0;
+              }));
+    EXPECT_EQ(out, expected);
+    expectSameCombined("attention_combine_ragged", settings, listedSums);
+  }
+
+  // By programs of the listed partitions, which have so many slots.
+  void runListed(const Settings &settings, int64_t slots) {
     const int64_t count = static_cast<int64_t>(partitions.size()) / 6;
-    std::vector<float> acc(slots * kAllHeads * kDim, NAN), high(slots * kAllHeads, NAN);
-    std::vector<float> total = high;
+    acc.assign(slots * kAllHeads * kDim, NAN);
+    high.assign(slots * kAllHeads, NAN);
+    total = high;
     std::vector<Argument> sums = {viewOf(acc, {slots, kAllHeads, kDim}),
                                   viewOf(high, {slots, kAllHeads}),
                                   viewOf(total, {slots, kAllHeads})};
@@ -204,8 +214,7 @@ struct Batch {
     sums.push_back(output());
     addIf(settings, "sinks", kSinks, sums);
     runKernel("attention_combine_ragged", settings, sums);
-    EXPECT_EQ(out, expected);
-    expectSameCombined("attention_combine_ragged", settings, sums);
+    listedSums = std::move(sums);
   }
 
   // By programs of one head each that read several partitions together.
@@ -278,6 +287,8 @@ struct Batch {
   int64_t pagesPerSequence = 1;
   std::vector<uint16_t> keyCache, valueCache;
   std::vector<float> q, out;
+  std::vector<float> acc, high, total; // of listed partitions
+  std::vector<Argument> listedSums;    // what combined them
   std::vector<int32_t> table, blocks, lengths, positions, partitions;
 };
 
@@ -400,6 +411,19 @@ TEST(Attention, SpansSummedUpApartGiveTheBitsOfSpansTogether) {
         EXPECT_EQ(together.out, apart.out) << steps << " steps, " << rows << " rows, " << window;
         expectClose(apart.out, apart.reference(window, true), 2e-5, 2e-6);
       }
+}
+
+// A sequence of 17 keys has 3 partitions of 8 in place of 5 of 4; one of 5 has 2 of 4.
+TEST(Attention, LongSequencesHaveLongerListedPartitions) {
+  Batch batch(kRagged, 1);
+  const Settings settings =
+      Batch::shaped({{"query_tile", "1"}, {"partition_steps", "1"}, {"most_partitions", "3"}});
+  const auto fromFirst = [](int64_t) { return 0; };
+  const int64_t equal = batch.list(kPageRows, fromFirst);
+  const int64_t slots = batch.list(kPageRows, fromFirst, /*most=*/3);
+  EXPECT_LT(slots, equal);
+  batch.runListed(settings, slots);
+  expectClose(batch.out, batch.reference(0, true), 2e-5, 2e-6);
 }
 
 TEST(Attention, OneSpanOfAllKeysGivesTheBitsOfNone) {

@@ -54,6 +54,20 @@ TEST(PartitionList, PartitionsBeforeAWindowAreLeftOut) {
   EXPECT_EQ(list[5], -2); // of the first tile, whose partitions 0 and 1 have no slots
 }
 
+// By its own positions: one of 10 has 2 of 6 in place of 5 of 2, one of 1 has what it had.
+TEST(PartitionList, ALongSequenceHasFewerAndLongerPartitions) {
+  const PartitionRules rules = {.keys = 2, .most = 2, .step = 2};
+  std::vector<int32_t> list;
+  listPartitions({kTiles, kPositions, kLengths}, rules, list);
+  EXPECT_THAT(rowsOf(list), ElementsAre(Row{0, 0, 1, 0, 0}, Row{0, 0, 1, 6, 1}, Row{1, 1, 1, 0, 2},
+                                        Row{2, 2, 1, 0, 3}, Row{2, 2, 1, 4, 4}));
+  for (int64_t length = 1; length < 200; ++length) {
+    const int64_t keys = partitionKeys(rules, length);
+    EXPECT_EQ(keys % rules.step, 0);
+    EXPECT_LE((length + keys - 1) / keys, rules.most);
+  }
+}
+
 TEST(PartitionList, PaddedListsHaveFewSizesAndLittleToSpare) {
   EXPECT_EQ(paddedPartitions(0), 1);
   for (int64_t count = 1; count < 5000; ++count) {

@@ -97,6 +97,17 @@ kernels::Attention pipelined(kernels::Attention p, const TargetProfile &profile)
   return p;
 }
 
+// Two programs of pipelines for each multiprocessor of a Hopper card, less the last few: more than
+// that take turns, and each of them begins with waits for its rows, its pages and its first keys.
+static constexpr int64_t kFillingPrograms = 256;
+
+kernels::Attention lengthened(kernels::Attention p, const TargetProfile &profile) {
+  const int64_t rows = pipelineRows(std::max(p.headDim, p.valueDim), p.cache, profile);
+  if (p.groupHeads <= rows && !p.window && !p.chunk)
+    p.mostPartitions = std::max<int64_t>(1, kFillingPrograms / p.kvHeads);
+  return p;
+}
+
 kernels::Attention combining(kernels::Attention p, const TargetProfile &profile) {
   // What a subgroup's registers hold. Long contexts have few programs of whole values, each of
   // which waits for memory once for the partitions that it reads together.

@@ -30,6 +30,10 @@ kernels::Attention partitioned(kernels::Attention p);
 // pipelines; most rows are padding, since keys and values limit the speed. As it is where the
 // target has no such instruction for these heads.
 kernels::Attention pipelined(kernels::Attention p, const TargetProfile &profile);
+// The same with longer partitions of sequences that fill the device with them; a sequence's
+// partitions follow from its own positions, and so do its bits. As they are for other kernels than
+// those that read multistage pipelines, and with a window.
+kernels::Attention lengthened(kernels::Attention p, const TargetProfile &profile);
 // What combines these partitions. Where threads share programs, each has columns of one head and
 // reads several partitions at once: an H200 took 62 us for 128 partitions one after another, at any
 // head count, and 18 us for 16 at once of whole heads.

@@ -30,9 +30,9 @@ kernels::Attention partitioned(kernels::Attention p);
 // pipelines; most rows are padding, since keys and values limit the speed. As it is where the
 // target has no such instruction for these heads.
 kernels::Attention pipelined(kernels::Attention p, const TargetProfile &profile);
-// The same with longer partitions of sequences that fill the device with them; a sequence's
-// partitions follow from its own positions, and so do its bits. As they are for other kernels than
-// those that read multistage pipelines, and with a window.
+// The same with longer partitions for sequences so long that usual ones are more than the device
+// runs at once. Only a sequence's own positions decide, so its bits do not depend on the batch.
+// Unchanged where kernels read no multistage pipelines, and with a window.
 kernels::Attention lengthened(kernels::Attention p, const TargetProfile &profile);
 // What combines these partitions. Where threads share programs, each has columns of one head and
 // reads several partitions at once: an H200 took 62 us for 128 partitions one after another, at any

@@ -15,7 +15,7 @@
 namespace sinter::plan {
 
 inline constexpr std::string_view kPlanMagic = "SINTRPLN";
-inline constexpr uint32_t kPlanVersion = 12;
+inline constexpr uint32_t kPlanVersion = 11;
 inline constexpr std::size_t kPlanHeaderBytes = 24;
 inline constexpr std::size_t kPlanChecksumBytes = kChecksumBytes;
 

@@ -130,15 +130,15 @@ TEST_P(ShortPrompts, RunAheadAsTheirSourceDecides) {
   }
 }
 
-// 128 threads have registers for four steps of a tile of 64 x 128 of Q4_0, and for two of Q5_K.
+// 128 threads have registers for four steps of a tile of 64 x 128 of Q5_K, and for two of Q6_K.
 TEST(ShortPromptSteps, AreAsManyAsRegistersHold) {
   auto multiplications = [](const char *format, int64_t ahead) {
     const ShortPrompt c = {"bf16", format, 128, true};
     return Scheduled(tileCase(c, 64, 128), factsOf(c), {{"steps_ahead", ahead}, {"threads", 128}})
         .multiplications();
   };
-  EXPECT_EQ(multiplications("q4_0", 4), 4 * multiplications("q4_0", 1));
-  EXPECT_EQ(multiplications("q5_k", 4), 2 * multiplications("q5_k", 1));
+  EXPECT_EQ(multiplications("q5_k", 4), 4 * multiplications("q5_k", 1));
+  EXPECT_EQ(multiplications("q6_k", 4), 2 * multiplications("q6_k", 1));
 }
 
 TEST(ShortPromptThreads, AreWholeSubgroupsThatAProcessorHas) {
